@@ -1,0 +1,1 @@
+//! Crash-safe file writes and process locks.

@@ -1,0 +1,2 @@
+//! The `skillopt-sleep` binary.
+fn main() {}

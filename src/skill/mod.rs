@@ -1,0 +1,1 @@
+//! The document being trained: parse, protected regions, edits. Pure: no I/O, no async.

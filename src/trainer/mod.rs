@@ -1,0 +1,1 @@
+//! The gated trainer: rollout → reflect → aggregate → select → update → gate.

@@ -1,0 +1,1 @@
+//! Proposals, decisions, adoption and revert of skill documents.
