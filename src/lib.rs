@@ -1,4 +1,4 @@
 //! skillopt-sleep: the crate's map.
 pub mod model;
-pub mod trainer;
 pub mod skill;
+pub mod trainer;
