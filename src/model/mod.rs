@@ -4,6 +4,8 @@
 //! protocol; everything around a call (journal, retry, concurrency, budget, accounting) is a
 //! wrapper of the same trait, composed in one place.
 
+pub mod reply;
+
 use std::fmt;
 use std::time::Duration;
 

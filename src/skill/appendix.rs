@@ -18,10 +18,17 @@ const KIND: RegionKind = RegionKind::Appendix;
 /// The notes of the first appendix, in order; none when there is no appendix.
 #[must_use]
 pub fn notes(document: &str) -> Vec<String> {
-    let Some(start) = document.find(KIND.start()) else { return Vec::new() };
+    let Some(start) = document.find(KIND.start()) else {
+        return Vec::new();
+    };
     let inner = start + KIND.start().len();
-    let Some(end) = document.find(KIND.end()).filter(|&end| end >= inner) else { return Vec::new() };
-    document[inner..end].split(is_line_end).filter_map(note_of_line).collect()
+    let Some(end) = document.find(KIND.end()).filter(|&end| end >= inner) else {
+        return Vec::new();
+    };
+    document[inner..end]
+        .split(is_line_end)
+        .filter_map(note_of_line)
+        .collect()
 }
 
 /// Whether the document has both markers of an appendix.
@@ -55,7 +62,11 @@ pub fn append(document: &str, new: &[String]) -> String {
 /// The document whose one appendix, at the end, holds exactly these notes, each meaning once.
 #[must_use]
 pub fn write(document: &str, notes: &[String]) -> String {
-    format!("{}\n\n{}\n", region::remove(document, KIND), block(&dedupe(notes)))
+    format!(
+        "{}\n\n{}\n",
+        region::remove(document, KIND),
+        block(&dedupe(notes))
+    )
 }
 
 /// The notes with blanks collapsed, without empty ones and without repetitions (by
@@ -95,7 +106,10 @@ fn block(notes: &[String]) -> String {
 
 fn note_of_line(line: &str) -> Option<String> {
     let line = strip(line);
-    if line.is_empty() || strip(line.trim_start_matches('#')) == HEADING.trim_start_matches('#').trim() && line.starts_with('#') {
+    if line.is_empty()
+        || strip(line.trim_start_matches('#')) == HEADING.trim_start_matches('#').trim()
+            && line.starts_with('#')
+    {
         return None;
     }
     let text = match line.strip_prefix("- ") {
@@ -107,7 +121,10 @@ fn note_of_line(line: &str) -> Option<String> {
 }
 
 fn is_line_end(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 #[cfg(test)]
@@ -117,7 +134,11 @@ mod tests {
 
     #[test]
     fn the_first_form_of_a_note_stays() {
-        let notes = ["Check units.".to_owned(), "check  UNITS".to_owned(), " ".to_owned()];
+        let notes = [
+            "Check units.".to_owned(),
+            "check  UNITS".to_owned(),
+            " ".to_owned(),
+        ];
         assert_eq!(dedupe(&notes), ["Check units."]);
     }
 

@@ -10,7 +10,17 @@ use super::text::strip;
 
 /// The words that count when the configuration names none.
 pub const LEADING_WORDS: [&str; 11] = [
-    "must", "always", "never", "only", "critical", "important", "resolve", "prefer", "ensure", "strict", "verify",
+    "must",
+    "always",
+    "never",
+    "only",
+    "critical",
+    "important",
+    "resolve",
+    "prefer",
+    "ensure",
+    "strict",
+    "verify",
 ];
 
 /// The share, 0 to 1, of the skill's words that are among `words` ([`LEADING_WORDS`] for `None`),
@@ -26,11 +36,18 @@ pub fn density(document: &str, words: Option<&[String]>) -> f64 {
         None => LEADING_WORDS.iter().map(|&word| word.to_owned()).collect(),
     };
     let (mut total, mut hits) = (0_u32, 0_u32);
-    for word in body.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+    for word in body
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+    {
         total += 1;
         hits += u32::from(wanted.contains(word));
     }
-    if total == 0 { 0.0 } else { f64::from(hits) / f64::from(total) }
+    if total == 0 {
+        0.0
+    } else {
+        f64::from(hits) / f64::from(total)
+    }
 }
 
 /// Complete regions are left out; of an unclosed one only the first start marker is.

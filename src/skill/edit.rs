@@ -102,7 +102,10 @@ impl Edit {
         let text = |field: &'static str| match fields.get(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(other) => Err(MalformedEdit::NotText { field, found: kind_of(other) }),
+            Some(other) => Err(MalformedEdit::NotText {
+                field,
+                found: kind_of(other),
+            }),
         };
         Ok(Edit {
             op: text("op")?.map_or(EditOp::Append, |name| EditOp::from_name(&name)),
@@ -176,7 +179,8 @@ impl EditStatus {
     pub fn is_fallback(self) -> bool {
         matches!(
             self,
-            EditStatus::AppliedInsertAfterFallbackAppend | EditStatus::AppliedInsertAfterFallbackBeforeProtectedRegion
+            EditStatus::AppliedInsertAfterFallbackAppend
+                | EditStatus::AppliedInsertAfterFallbackBeforeProtectedRegion
         )
     }
 }
@@ -220,7 +224,10 @@ impl EditSummary {
     /// Counts a report.
     #[must_use]
     pub fn of(report: &[EditReport]) -> EditSummary {
-        let mut summary = EditSummary { total: report.len(), ..EditSummary::default() };
+        let mut summary = EditSummary {
+            total: report.len(),
+            ..EditSummary::default()
+        };
         for entry in report {
             match entry.status {
                 EditStatus::Error => summary.errors += 1,
@@ -289,15 +296,22 @@ pub fn apply_edit(document: &str, edit: &Edit) -> (String, EditReport) {
 
 fn change(document: &str, edit: &Edit, content: &str) -> (String, EditStatus) {
     let target = edit.target.as_str();
-    let found = if target.is_empty() { None } else { document.find(target) };
+    let found = if target.is_empty() {
+        None
+    } else {
+        document.find(target)
+    };
     let unchanged = |status| (document.to_owned(), status);
     if found.is_some_and(|at| touches_region(document, at, at + target.len())) {
         return unchanged(EditStatus::SkippedProtectedRegion);
     }
     match (&edit.op, found) {
-        (EditOp::Append, _) => {
-            tail(document, content, EditStatus::AppliedAppend, EditStatus::AppliedAppendBeforeProtectedRegion)
-        }
+        (EditOp::Append, _) => tail(
+            document,
+            content,
+            EditStatus::AppliedAppend,
+            EditStatus::AppliedAppendBeforeProtectedRegion,
+        ),
         (EditOp::InsertAfter, None) => tail(
             document,
             content,
@@ -306,43 +320,72 @@ fn change(document: &str, edit: &Edit, content: &str) -> (String, EditStatus) {
         ),
         (EditOp::InsertAfter, Some(at)) => {
             let after = at + target.len();
-            let at = document[after..].find('\n').map_or(document.len(), |newline| after + newline + 1);
+            let at = document[after..]
+                .find('\n')
+                .map_or(document.len(), |newline| after + newline + 1);
             if splits_region(document, at) {
                 return unchanged(EditStatus::SkippedProtectedRegion);
             }
             let next = format!("{}\n{content}\n{}", &document[..at], &document[at..]);
             (next, EditStatus::AppliedInsertAfter)
         }
-        (EditOp::Replace, Some(at)) => (spliced(document, at, target, content), EditStatus::AppliedReplace),
-        (EditOp::Delete, Some(at)) => (spliced(document, at, target, ""), EditStatus::AppliedDelete),
-        (EditOp::Replace, None) if target.is_empty() => unchanged(EditStatus::SkippedReplaceMissingTarget),
+        (EditOp::Replace, Some(at)) => (
+            spliced(document, at, target, content),
+            EditStatus::AppliedReplace,
+        ),
+        (EditOp::Delete, Some(at)) => {
+            (spliced(document, at, target, ""), EditStatus::AppliedDelete)
+        }
+        (EditOp::Replace, None) if target.is_empty() => {
+            unchanged(EditStatus::SkippedReplaceMissingTarget)
+        }
         (EditOp::Replace, None) => unchanged(EditStatus::SkippedReplaceTargetNotFound),
-        (EditOp::Delete, None) if target.is_empty() => unchanged(EditStatus::SkippedDeleteMissingTarget),
+        (EditOp::Delete, None) if target.is_empty() => {
+            unchanged(EditStatus::SkippedDeleteMissingTarget)
+        }
         (EditOp::Delete, None) => unchanged(EditStatus::SkippedDeleteTargetNotFound),
         (EditOp::Unknown(_), _) => unchanged(EditStatus::SkippedUnknownOp),
     }
 }
 
 /// Adds `content` at the end of the body: before the first region, or at the end of the text.
-fn tail(document: &str, content: &str, at_end: EditStatus, before_region: EditStatus) -> (String, EditStatus) {
+fn tail(
+    document: &str,
+    content: &str,
+    at_end: EditStatus,
+    before_region: EditStatus,
+) -> (String, EditStatus) {
     match region::first_start(document) {
-        Some(at) => {
-            (format!("{}\n\n{content}\n\n{}", strip_end(&document[..at]), &document[at..]), before_region)
-        }
+        Some(at) => (
+            format!(
+                "{}\n\n{content}\n\n{}",
+                strip_end(&document[..at]),
+                &document[at..]
+            ),
+            before_region,
+        ),
         None => (format!("{}\n\n{content}\n", strip_end(document)), at_end),
     }
 }
 
 fn spliced(document: &str, at: usize, target: &str, content: &str) -> String {
-    format!("{}{content}{}", &document[..at], &document[at + target.len()..])
+    format!(
+        "{}{content}{}",
+        &document[..at],
+        &document[at + target.len()..]
+    )
 }
 
 fn touches_region(document: &str, start: usize, end: usize) -> bool {
-    region::regions(document).iter().any(|region| start < region.span.end && region.span.start < end)
+    region::regions(document)
+        .iter()
+        .any(|region| start < region.span.end && region.span.start < end)
 }
 
 fn splits_region(document: &str, at: usize) -> bool {
-    region::regions(document).iter().any(|region| region.span.start < at && at < region.span.end)
+    region::regions(document)
+        .iter()
+        .any(|region| region.span.start < at && at < region.span.end)
 }
 
 /// Whether both documents hold the same regions, byte for byte and in the same order, and the
@@ -350,12 +393,23 @@ fn splits_region(document: &str, at: usize) -> bool {
 /// marker; this is the check that no such trick gets past.
 fn keeps_regions(before: &str, after: &str) -> bool {
     let texts = |document: &str| -> Vec<(RegionKind, String)> {
-        region::regions(document).into_iter().map(|region| (region.kind, document[region.span].to_owned())).collect()
+        region::regions(document)
+            .into_iter()
+            .map(|region| (region.kind, document[region.span].to_owned()))
+            .collect()
     };
     let markers = |document: &str| {
-        RegionKind::ALL.map(|kind| (document.matches(kind.start()).count(), document.matches(kind.end()).count()))
+        RegionKind::ALL.map(|kind| {
+            (
+                document.matches(kind.start()).count(),
+                document.matches(kind.end()).count(),
+            )
+        })
     };
-    let grew = markers(before).iter().zip(markers(after)).any(|(old, new)| new.0 > old.0 || new.1 > old.1);
+    let grew = markers(before)
+        .iter()
+        .zip(markers(after))
+        .any(|(old, new)| new.0 > old.0 || new.1 > old.1);
     !grew && texts(before) == texts(after)
 }
 
@@ -366,7 +420,11 @@ mod tests {
     use serde_json::json;
 
     fn edit(op: &str, target: &str, content: &str) -> Edit {
-        Edit { op: EditOp::from_name(op), target: target.to_owned(), content: content.to_owned() }
+        Edit {
+            op: EditOp::from_name(op),
+            target: target.to_owned(),
+            content: content.to_owned(),
+        }
     }
 
     const GUARDED: &str =
@@ -399,7 +457,10 @@ mod tests {
     #[test]
     fn an_edit_that_changes_nothing_says_so() {
         let (_, entry) = apply_edit("a b", &edit("replace", "a", "a"));
-        assert_eq!((entry.status, entry.changed), (EditStatus::AppliedReplace, false));
+        assert_eq!(
+            (entry.status, entry.changed),
+            (EditStatus::AppliedReplace, false)
+        );
     }
 
     #[test]
@@ -409,11 +470,26 @@ mod tests {
 
     #[test]
     fn an_item_that_is_no_edit_is_reported_and_passed_over() {
-        let items = [json!("text"), json!({"op": "append", "content": "x"}), json!({"op": "append", "content": 5})];
+        let items = [
+            json!("text"),
+            json!({"op": "append", "content": "x"}),
+            json!({"op": "append", "content": 5}),
+        ];
         let (next, report) = apply_patch("d\n", items.iter().map(Edit::from_value));
         assert_eq!(next, "d\n\nx\n");
-        assert_eq!(EditSummary::of(&report), EditSummary { total: 3, applied: 1, skipped: 0, errors: 2 });
-        assert_eq!(report[2].error.as_deref(), Some("the edit's `content` is a number, not text"));
+        assert_eq!(
+            EditSummary::of(&report),
+            EditSummary {
+                total: 3,
+                applied: 1,
+                skipped: 0,
+                errors: 2
+            }
+        );
+        assert_eq!(
+            report[2].error.as_deref(),
+            Some("the edit's `content` is a number, not text")
+        );
     }
 
     fn document() -> impl Strategy<Value = String> {
@@ -431,15 +507,21 @@ mod tests {
         let length = document.chars().count();
         let document = document.to_owned();
         let ops = ["append", "insert_after", "replace", "delete", "swap"];
-        (0..ops.len(), 0..=length, 0..30_usize, document_content()).prop_map(move |(op, from, width, content)| Edit {
-            op: EditOp::from_name(ops[op]),
-            target: document.chars().skip(from).take(width).collect(),
-            content,
-        })
+        (0..ops.len(), 0..=length, 0..30_usize, document_content()).prop_map(
+            move |(op, from, width, content)| Edit {
+                op: EditOp::from_name(ops[op]),
+                target: document.chars().skip(from).take(width).collect(),
+                content,
+            },
+        )
     }
 
     fn document_content() -> impl Strategy<Value = String> {
-        prop_oneof!["[ab \n]{0,6}", Just("<!-- APPENDIX_<!-- APPENDIX_END -->START -->".to_owned()), document()]
+        prop_oneof![
+            "[ab \n]{0,6}",
+            Just("<!-- APPENDIX_<!-- APPENDIX_END -->START -->".to_owned()),
+            document()
+        ]
     }
 
     proptest! {

@@ -18,7 +18,10 @@ pub struct FrontMatter {
 /// (`|`) block; everything else is passed over.
 #[must_use]
 pub fn parse(document: &str) -> Option<FrontMatter> {
-    let mut lines = document.trim_start_matches('\u{feff}').lines().map(str::trim_end);
+    let mut lines = document
+        .trim_start_matches('\u{feff}')
+        .lines()
+        .map(str::trim_end);
     if lines.next()? != "---" {
         return None;
     }
@@ -31,7 +34,9 @@ pub fn parse(document: &str) -> Option<FrontMatter> {
     }
     let mut matter = FrontMatter::default();
     for (index, line) in block.iter().enumerate() {
-        let Some((key, value)) = line.split_once(':') else { continue };
+        let Some((key, value)) = line.split_once(':') else {
+            continue;
+        };
         let field = match key {
             "name" => &mut matter.name,
             "description" => &mut matter.description,
@@ -39,12 +44,19 @@ pub fn parse(document: &str) -> Option<FrontMatter> {
         };
         let value = value.trim();
         let text = if value.starts_with(['>', '|']) {
-            indented(&block[index + 1..], if value.starts_with('>') { " " } else { "\n" })
+            indented(
+                &block[index + 1..],
+                if value.starts_with('>') { " " } else { "\n" },
+            )
         } else {
             // A plain scalar may go on in indented lines.
             let more = indented(&block[index + 1..], " ");
             let value = unquoted(value);
-            if more.is_empty() { value } else { format!("{value} {more}") }
+            if more.is_empty() {
+                value
+            } else {
+                format!("{value} {more}")
+            }
         };
         if !text.is_empty() {
             *field = Some(text);
@@ -56,29 +68,53 @@ pub fn parse(document: &str) -> Option<FrontMatter> {
 /// A new skill: front matter, a title and one line of introduction.
 #[must_use]
 pub fn scaffold(name: &str, description: &str, title: &str, introduction: &str) -> String {
-    format!("---\nname: {}\ndescription: {}\n---\n\n# {title}\n\n{introduction}\n", scalar(name), scalar(description))
+    format!(
+        "---\nname: {}\ndescription: {}\n---\n\n# {title}\n\n{introduction}\n",
+        scalar(name),
+        scalar(description)
+    )
 }
 
 /// The document, preceded by the scaffold of a new skill unless it has front matter of its own.
 #[must_use]
-pub fn ensure(document: &str, name: &str, description: &str, title: &str, introduction: &str) -> String {
+pub fn ensure(
+    document: &str,
+    name: &str,
+    description: &str,
+    title: &str,
+    introduction: &str,
+) -> String {
     if strip(document).starts_with("---") {
         return document.to_owned();
     }
     let start = scaffold(name, description, title, introduction);
-    if strip(document).is_empty() { start } else { format!("{start}\n{document}") }
+    if strip(document).is_empty() {
+        start
+    } else {
+        format!("{start}\n{document}")
+    }
 }
 
 fn indented(lines: &[&str], separator: &str) -> String {
-    let block: Vec<&str> =
-        lines.iter().take_while(|line| line.starts_with([' ', '\t']) || line.is_empty()).map(|line| line.trim()).collect();
+    let block: Vec<&str> = lines
+        .iter()
+        .take_while(|line| line.starts_with([' ', '\t']) || line.is_empty())
+        .map(|line| line.trim())
+        .collect();
     block.join(separator).trim().to_owned()
 }
 
 fn unquoted(value: &str) -> String {
     for quote in ['"', '\''] {
-        if let Some(inner) = value.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote)) {
-            return if quote == '"' { inner.replace("\\\"", "\"") } else { inner.replace("''", "'") };
+        if let Some(inner) = value
+            .strip_prefix(quote)
+            .and_then(|rest| rest.strip_suffix(quote))
+        {
+            return if quote == '"' {
+                inner.replace("\\\"", "\"")
+            } else {
+                inner.replace("''", "'")
+            };
         }
     }
     value.to_owned()
@@ -91,7 +127,11 @@ fn scalar(text: &str) -> String {
         && !text.contains(": ")
         && !text.contains(" #")
         && !text.ends_with(':');
-    if plain { text } else { format!("'{}'", text.replace('\'', "''")) }
+    if plain {
+        text
+    } else {
+        format!("'{}'", text.replace('\'', "''"))
+    }
 }
 
 #[cfg(test)]
@@ -111,7 +151,13 @@ mod tests {
     #[test]
     fn folded_descriptions_are_joined() {
         let matter = parse("---\r\nname: \"a\"\r\ndescription: >\r\n  one\r\n  two\r\nlicense: x\r\n---\r\n# T\r\n").unwrap();
-        assert_eq!(matter, FrontMatter { name: Some("a".into()), description: Some("one two".into()) });
+        assert_eq!(
+            matter,
+            FrontMatter {
+                name: Some("a".into()),
+                description: Some("one two".into())
+            }
+        );
     }
 
     #[test]

@@ -7,7 +7,11 @@ use sha2::{Digest, Sha256};
 #[must_use]
 pub fn skill_hash(document: &str) -> String {
     let digest = Sha256::digest(document.as_bytes());
-    digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    digest
+        .iter()
+        .take(8)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 #[cfg(test)]

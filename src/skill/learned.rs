@@ -17,8 +17,7 @@ pub const END: &str = "<!-- SKILLOPT-SLEEP:LEARNED END -->";
 /// The heading inside the block.
 pub const HEADING: &str = "## Learned preferences & procedures";
 /// The line that tells a reader where the rules come from.
-pub const BANNER: &str =
-    "_Kept by skillopt-sleep: rules learnt from past sessions that passed a held-out check. Edit or delete them freely._";
+pub const BANNER: &str = "_Kept by skillopt-sleep: rules learnt from past sessions that passed a held-out check. Edit or delete them freely._";
 
 /// The fewest characters of a rule that an anchor must show, unless it is the whole rule. A
 /// shorter one matches by accident.
@@ -28,7 +27,9 @@ pub const SHORTEST_ANCHOR: usize = 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum DamagedBlock {
     /// A start marker without an end marker after it.
-    #[error("the learnt block is opened and never closed; add the line `{END}` where it should end")]
+    #[error(
+        "the learnt block is opened and never closed; add the line `{END}` where it should end"
+    )]
     Unclosed,
     /// An end marker without a start marker before it.
     #[error("the learnt block is closed and never opened; delete the line `{END}`")]
@@ -85,14 +86,23 @@ pub fn rules(document: &str) -> Result<Vec<String>, DamagedBlock> {
 /// # Errors
 /// [`DamagedBlock`] when the markers do not form exactly one block.
 pub fn write(document: &str, rules: &[String]) -> Result<String, DamagedBlock> {
-    let rules: Vec<String> = rules.iter().map(|rule| one_line(rule)).filter(|rule| !rule.is_empty()).collect();
+    let rules: Vec<String> = rules
+        .iter()
+        .map(|rule| one_line(rule))
+        .filter(|rule| !rule.is_empty())
+        .collect();
     let newline = newline_of(document);
     match find(document)? {
         Some(span) => {
             if rules_between(&document[inner(&span)]) == rules {
                 return Ok(document.to_owned());
             }
-            Ok(format!("{}{}{}", &document[..span.start], block(&rules, newline), &document[span.end..]))
+            Ok(format!(
+                "{}{}{}",
+                &document[..span.start],
+                block(&rules, newline),
+                &document[span.end..]
+            ))
         }
         None if rules.is_empty() => Ok(document.to_owned()),
         None => {
@@ -101,7 +111,10 @@ pub fn write(document: &str, rules: &[String]) -> Result<String, DamagedBlock> {
                 text if text.ends_with('\n') => newline.to_owned(),
                 _ => newline.repeat(2),
             };
-            Ok(format!("{document}{gap}{}{newline}", block(&rules, newline)))
+            Ok(format!(
+                "{document}{gap}{}{newline}",
+                block(&rules, newline)
+            ))
         }
     }
 }
@@ -122,10 +135,22 @@ pub fn apply(document: &str, edits: &[RuleEdit]) -> Result<RuleChanges, DamagedB
             RuleEdit::Delete { anchor } => replace(&mut rules, anchor, ""),
             RuleEdit::Replace { anchor, content } => replace(&mut rules, anchor, content),
         };
-        if changed { applied.push(position) } else { unmatched.push(position) }
+        if changed {
+            applied.push(position)
+        } else {
+            unmatched.push(position)
+        }
     }
-    let document = if applied.is_empty() { document.to_owned() } else { write(document, &rules)? };
-    Ok(RuleChanges { document, applied, unmatched })
+    let document = if applied.is_empty() {
+        document.to_owned()
+    } else {
+        write(document, &rules)?
+    };
+    Ok(RuleChanges {
+        document,
+        applied,
+        unmatched,
+    })
 }
 
 fn add(rules: &mut Vec<String>, content: &str) -> bool {
@@ -139,7 +164,9 @@ fn add(rules: &mut Vec<String>, content: &str) -> bool {
 }
 
 fn replace(rules: &mut Vec<String>, anchor: &str, content: &str) -> bool {
-    let Some(index) = named(rules, anchor) else { return false };
+    let Some(index) = named(rules, anchor) else {
+        return false;
+    };
     let content = one_line(content);
     if content.is_empty() {
         rules.remove(index);
@@ -164,7 +191,11 @@ fn named(rules: &[String], anchor: &str) -> Option<usize> {
     if anchor.chars().count() < SHORTEST_ANCHOR {
         return None;
     }
-    let mut holders = keys.iter().enumerate().filter(|(_, key)| key.contains(&anchor)).map(|(index, _)| index);
+    let mut holders = keys
+        .iter()
+        .enumerate()
+        .filter(|(_, key)| key.contains(&anchor))
+        .map(|(index, _)| index);
     holders.next().filter(|_| holders.next().is_none())
 }
 
@@ -181,7 +212,11 @@ fn one_line(rule: &str) -> String {
     }
     let text = collapse_blanks(&text);
     let text = text.strip_prefix("- ").unwrap_or(&text);
-    if text == "-" { String::new() } else { strip(text).to_owned() }
+    if text == "-" {
+        String::new()
+    } else {
+        strip(text).to_owned()
+    }
 }
 
 fn find(document: &str) -> Result<Option<Range<usize>>, DamagedBlock> {
@@ -194,7 +229,10 @@ fn find(document: &str) -> Result<Option<Range<usize>>, DamagedBlock> {
     if end < start {
         return Err(DamagedBlock::Unopened);
     }
-    let (starts, ends) = (document.matches(START).count(), document.matches(END).count());
+    let (starts, ends) = (
+        document.matches(START).count(),
+        document.matches(END).count(),
+    );
     match starts.cmp(&ends) {
         std::cmp::Ordering::Greater => Err(DamagedBlock::Unclosed),
         std::cmp::Ordering::Less => Err(DamagedBlock::Unopened),
@@ -232,7 +270,13 @@ fn rules_between(text: &str) -> Vec<String> {
 }
 
 fn block(rules: &[String], newline: &str) -> String {
-    let mut lines = vec![START.to_owned(), HEADING.to_owned(), String::new(), BANNER.to_owned(), String::new()];
+    let mut lines = vec![
+        START.to_owned(),
+        HEADING.to_owned(),
+        String::new(),
+        BANNER.to_owned(),
+        String::new(),
+    ];
     lines.extend(rules.iter().map(|rule| format!("- {rule}")));
     lines.push(END.to_owned());
     lines.join(newline)
@@ -255,9 +299,16 @@ mod tests {
 
     #[test]
     fn written_rules_read_back() {
-        let document = write("# Mine\n\n\n\n  kept \n", &texts(&["use tabs", "--flag first", "a\nb"])).unwrap();
+        let document = write(
+            "# Mine\n\n\n\n  kept \n",
+            &texts(&["use tabs", "--flag first", "a\nb"]),
+        )
+        .unwrap();
         assert!(document.starts_with("# Mine\n\n\n\n  kept \n\n<!-- SKILLOPT-SLEEP"));
-        assert_eq!(rules(&document).unwrap(), ["use tabs", "--flag first", "a b"]);
+        assert_eq!(
+            rules(&document).unwrap(),
+            ["use tabs", "--flag first", "a b"]
+        );
     }
 
     #[test]
@@ -280,7 +331,10 @@ mod tests {
             (format!("a {START} b"), DamagedBlock::Unclosed),
             (format!("a {END} b"), DamagedBlock::Unopened),
             (format!("{END} {START}"), DamagedBlock::Unopened),
-            (format!("{START} {END} {START} {END}"), DamagedBlock::Repeated),
+            (
+                format!("{START} {END} {START} {END}"),
+                DamagedBlock::Repeated,
+            ),
             (format!("{START} {START} {END}"), DamagedBlock::Unclosed),
         ] {
             assert_eq!(write(&document, &texts(&["x"])), Err(damage), "{document}");
@@ -289,11 +343,26 @@ mod tests {
 
     #[test]
     fn an_anchor_must_name_one_rule() {
-        let document = write("", &texts(&["run the tests twice", "run the tests alone", "go"])).unwrap();
-        let delete = |anchor: &str| apply(&document, &[RuleEdit::Delete { anchor: anchor.into() }]).unwrap();
+        let document = write(
+            "",
+            &texts(&["run the tests twice", "run the tests alone", "go"]),
+        )
+        .unwrap();
+        let delete = |anchor: &str| {
+            apply(
+                &document,
+                &[RuleEdit::Delete {
+                    anchor: anchor.into(),
+                }],
+            )
+            .unwrap()
+        };
         assert_eq!(delete("run the tests").unmatched, [0]);
         assert_eq!(delete("alone").unmatched, [0]);
-        assert_eq!(rules(&delete("TESTS  alone").document).unwrap(), ["run the tests twice", "go"]);
+        assert_eq!(
+            rules(&delete("TESTS  alone").document).unwrap(),
+            ["run the tests twice", "go"]
+        );
         assert_eq!(rules(&delete("Go").document).unwrap().len(), 2);
     }
 

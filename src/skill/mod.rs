@@ -15,5 +15,7 @@ pub mod learned;
 pub mod region;
 pub mod text;
 
-pub use edit::{Edit, EditOp, EditReport, EditStatus, EditSummary, MalformedEdit, apply_edit, apply_patch};
+pub use edit::{
+    Edit, EditOp, EditReport, EditStatus, EditSummary, MalformedEdit, apply_edit, apply_patch,
+};
 pub use hash::skill_hash;

@@ -87,7 +87,10 @@ pub fn inner(document: &str, kind: RegionKind) -> Option<&str> {
 /// The position of the first start marker of either kind; new text goes before it.
 #[must_use]
 pub fn first_start(document: &str) -> Option<usize> {
-    RegionKind::ALL.iter().filter_map(|kind| document.find(kind.start())).min()
+    RegionKind::ALL
+        .iter()
+        .filter_map(|kind| document.find(kind.start()))
+        .min()
 }
 
 /// The text with every marker of either kind deleted, also those that only appear once another
@@ -139,7 +142,13 @@ pub fn remove(document: &str, kind: RegionKind) -> String {
 pub fn write_slow(document: &str, guidance: &str) -> String {
     let kind = RegionKind::SlowUpdate;
     let guidance = without_markers(guidance);
-    format!("{}\n\n{}\n{}\n{}\n", remove(document, kind), kind.start(), strip(&guidance), kind.end())
+    format!(
+        "{}\n\n{}\n{}\n{}\n",
+        remove(document, kind),
+        kind.start(),
+        strip(&guidance),
+        kind.end()
+    )
 }
 
 /// The document with an empty slow-update region at its end, or unchanged when it has one.
@@ -149,7 +158,12 @@ pub fn ensure_slow(document: &str) -> String {
     if has_both_markers(document, kind) {
         return document.to_owned();
     }
-    format!("{}\n\n{}\n{}\n", strip_end(document), kind.start(), kind.end())
+    format!(
+        "{}\n\n{}\n{}\n",
+        strip_end(document),
+        kind.start(),
+        kind.end()
+    )
 }
 
 /// Whether both markers occur, in whatever order.
@@ -217,19 +231,28 @@ mod tests {
     fn every_region_is_found() {
         let (s, e) = (SLOW.start(), SLOW.end());
         let document = format!("a {s} b {e} c {s} d {e} {e}");
-        let texts: Vec<_> = regions(&document).into_iter().map(|region| document[region.span].to_owned()).collect();
+        let texts: Vec<_> = regions(&document)
+            .into_iter()
+            .map(|region| document[region.span].to_owned())
+            .collect();
         assert_eq!(texts, [format!("{s} b {e}"), format!("{s} d {e}")]);
     }
 
     #[test]
     fn markers_hidden_in_markers_go_too() {
-        assert_eq!(without_markers("<!-- SLOW_<!-- SLOW_UPDATE_END -->UPDATE_START -->x"), "x");
+        assert_eq!(
+            without_markers("<!-- SLOW_<!-- SLOW_UPDATE_END -->UPDATE_START -->x"),
+            "x"
+        );
     }
 
     #[test]
     fn a_nested_appendix_goes_as_a_whole() {
         let (s, e) = (RegionKind::Appendix.start(), RegionKind::Appendix.end());
-        assert_eq!(remove(&format!("a{s}b{s}c{e}d{e}f"), RegionKind::Appendix), "af");
+        assert_eq!(
+            remove(&format!("a{s}b{s}c{e}d{e}f"), RegionKind::Appendix),
+            "af"
+        );
     }
 
     fn pieces() -> impl Strategy<Value = String> {
