@@ -34,6 +34,8 @@ mod testing;
 
 pub use stack::{ModelError, Models, ModelsConfig, RoleConfig};
 
+pub mod reply;
+
 use std::fmt;
 use std::ops::{AddAssign, Sub};
 use std::time::Duration;

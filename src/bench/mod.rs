@@ -1,0 +1,1 @@
+//! The benchmark environments and what they share.
