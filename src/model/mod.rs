@@ -300,3 +300,7 @@ pub trait ChatModel: Send + Sync {
     /// [`CallError`] when there is no usable reply.
     fn chat<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatReply, CallError>>;
 }
+
+/// A line in every prompt that this program sends, by which its own calls are recognised when an
+/// agent's log of them is read later (sleep-night weakness 8).
+pub const INTERNAL_CALL_MARKER: &str = "<!-- skillopt-sleep:internal-call -->";

@@ -98,6 +98,10 @@ pub enum GateAction {
     Reject,
     /// Taken unchecked: the gate is off.
     ForceAccept,
+    /// Too little could be measured to say; the candidate is not taken.
+    Undecided,
+    /// The edits left the document as it was, so there is nothing to score (W-G2).
+    SkipNoChange,
     /// Nothing was proposed.
     SkipNoPatches,
     /// No rewrite came about.
@@ -113,6 +117,8 @@ impl GateAction {
             GateAction::Accept => "accept",
             GateAction::Reject => "reject",
             GateAction::ForceAccept => "force_accept",
+            GateAction::Undecided => "undecided",
+            GateAction::SkipNoChange => "skip_no_change",
             GateAction::SkipNoPatches => "skip_no_patches",
             GateAction::SkipNoRewrite => "skip_no_rewrite",
         }

@@ -1,0 +1,146 @@
+//! The aggregate stage: the minibatches' patches become one, by hierarchical merging (engine 9).
+
+use futures::future::join_all;
+use minijinja::context;
+use serde_json::{Map, Value, json};
+
+use super::error::TrainError;
+use super::merge_plan::{self, Combination};
+use super::optimizer::Optimizer;
+use super::patch::Patch;
+use super::reflect::Proposals;
+use super::update_mode::UpdateMode;
+
+/// Merges all proposals of a step. Failures and successes are merged apart, level by level, then
+/// with each other; a merge that fails falls back to keeping every edit of its inputs in order.
+///
+/// # Errors
+/// When the optimizer cannot be used at all.
+pub async fn aggregate(
+    optimizer: &Optimizer<'_>,
+    skill: &str,
+    proposals: Proposals,
+    mode: UpdateMode,
+    batch_size: usize,
+    dir: &str,
+) -> Result<Patch, TrainError> {
+    let merge = Merge { optimizer, skill, mode, batch_size, dir };
+    let known: Vec<Map<String, Value>> = proposals
+        .failure
+        .iter()
+        .chain(&proposals.success)
+        .flat_map(|patch| patch.items.iter().cloned())
+        .collect();
+    let (failure, success) = futures::future::try_join(
+        merge.levels(proposals.failure, "merge_failure"),
+        merge.levels(proposals.success, "merge_success"),
+    )
+    .await?;
+    let mut merged = merge.combine(failure, success).await?;
+    trace_evidence(&mut merged, &known);
+    Ok(merged)
+}
+
+struct Merge<'a> {
+    optimizer: &'a Optimizer<'a>,
+    skill: &'a str,
+    mode: UpdateMode,
+    batch_size: usize,
+    dir: &'a str,
+}
+
+impl Merge<'_> {
+    /// Merges `patches` batch by batch until one is left.
+    async fn levels(
+        &self,
+        mut patches: Vec<Patch>,
+        template: &str,
+    ) -> Result<Option<Patch>, TrainError> {
+        let mut level = 1;
+        while patches.len() > 1 {
+            let batches = merge_plan::batches(patches.len(), self.batch_size);
+            let merges = batches.into_iter().enumerate().map(|(index, range)| {
+                let batch = patches.get(range).unwrap_or_default();
+                self.batch(batch, template, level, index)
+            });
+            patches = join_all(merges).await.into_iter().collect::<Result<_, TrainError>>()?;
+            level += 1;
+        }
+        Ok(patches.pop())
+    }
+
+    async fn batch(
+        &self,
+        batch: &[Patch],
+        template: &str,
+        level: u64,
+        index: usize,
+    ) -> Result<Patch, TrainError> {
+        if let [only] = batch {
+            return Ok(only.clone());
+        }
+        let context = context! {
+            skill => self.skill,
+            patches => pretty(&batch.iter().map(|patch| self.shown(patch)).collect()),
+            count => batch.len(),
+            level => level,
+            meta_skill => "",
+        };
+        let sample = format!("{}/{template}_{level}_{index}", self.dir);
+        let reply = self.optimizer.ask("merge", template, context, &sample).await?.value();
+        Ok(merge_plan::judge(reply.as_ref(), self.mode, batch, Some(level)).patch)
+    }
+
+    async fn combine(
+        &self,
+        failure: Option<Patch>,
+        success: Option<Patch>,
+    ) -> Result<Patch, TrainError> {
+        let (failure, success) = match merge_plan::combine(failure, success) {
+            Combination::Done(patch) => return Ok(patch),
+            Combination::Merge { failure, success } => (failure, success),
+        };
+        let context = context! {
+            skill => self.skill,
+            failure => pretty(&self.shown(&failure)),
+            success => pretty(&self.shown(&success)),
+            n_failure => failure.items.len(),
+            n_success => success.items.len(),
+            meta_skill => "",
+        };
+        let sample = format!("{}/merge_final", self.dir);
+        let reply = self.optimizer.ask("merge", "merge_final", context, &sample).await?.value();
+        Ok(merge_plan::judge(reply.as_ref(), self.mode, &[failure, success], None).patch)
+    }
+
+    /// A patch as the optimizer sees it: without our own book-keeping.
+    fn shown(&self, patch: &Patch) -> Value {
+        let mut patch = patch.clone();
+        for item in &mut patch.items {
+            item.remove("evidence");
+        }
+        patch.to_value(self.mode)
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}")
+}
+
+/// Models do not carry our record of where an edit was learnt through a merge. An edit with the
+/// text of a proposed one has that one's items, any other those of all.
+fn trace_evidence(merged: &mut Patch, known: &[Map<String, Value>]) {
+    let mut all: Vec<Value> = Vec::new();
+    for item in known.iter().filter_map(|item| item.get("evidence")?.as_array()).flatten() {
+        if !all.contains(item) {
+            all.push(item.clone());
+        }
+    }
+    for item in &mut merged.items {
+        let same = known.iter().find(|other| {
+            other.get("content") == item.get("content") && other.get("target") == item.get("target")
+        });
+        let evidence = same.and_then(|other| other.get("evidence").cloned());
+        item.insert("evidence".to_owned(), evidence.unwrap_or_else(|| json!(all)));
+    }
+}
