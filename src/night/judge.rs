@@ -9,8 +9,8 @@ use minijinja::context;
 use serde_json::Value;
 
 use super::exact;
-use super::rule_judge;
-use super::task::{ReferenceKind, Task};
+use super::rule_judge::{self, Tools};
+use super::task::Task;
 use crate::model::reply::extract_object;
 use crate::model::{CallError, CallErrorKind, ChatModel, ChatRequest};
 use crate::trainer::error::TrainError;
@@ -55,21 +55,22 @@ pub async fn judge(
     prompts: &Prompts,
     sample: &str,
 ) -> Result<Grade, JudgeError> {
-    match task.reference_kind {
-        ReferenceKind::Rule if !task.judge.checks.is_empty() => {
-            let score = rule_judge::score(&task.judge, answer, &[]);
+    match task.reference_kind.as_str() {
+        "rule" if !task.judge.is_empty() => {
+            let score = rule_judge::score(&task.judge, answer, Tools::Unobserved);
             Ok(Grade {
                 hard: score.hard,
                 soft: score.soft,
-                rationale: score.rationale,
+                rationale: score.rationale(),
             })
         }
-        ReferenceKind::Exact if !task.reference.is_empty() => {
-            let hard = exact::exact(&task.reference, answer);
+        "exact" if !task.reference.is_empty() => {
+            let found = exact::contains_reference(&task.reference, answer);
+            let hard = f64::from(u8::from(found));
             Ok(Grade {
                 hard,
-                soft: hard.max(exact::keyword(&task.reference, answer)),
-                rationale: if hard >= 1.0 {
+                soft: hard.max(exact::keyword_share(&task.reference, answer)),
+                rationale: if found {
                     String::new()
                 } else {
                     format!("expected: {}", task.reference)
@@ -119,7 +120,7 @@ async fn model_grade(
 #[must_use]
 pub fn expected(task: &Task) -> String {
     let mut parts = Vec::new();
-    if task.reference_kind != ReferenceKind::None && !task.reference.is_empty() {
+    if task.reference_kind != "none" && !task.reference.is_empty() {
         parts.push(task.reference.as_str());
     }
     if !task.context_excerpt.is_empty() {

@@ -5,9 +5,9 @@
 //! is the session's own outcome, which rests on verification runs and feedback in context rather
 //! than on words anywhere in the text (weakness 9).
 
-use skillopt_harvesters::{Session, Verdict};
+use skillopt_harvesters::session::{Session, Verdict};
 
-use super::task::{Outcome, Task, dedupe, heuristic_id, short};
+use super::task::{Task, dedupe, mined_id, short};
 
 /// Shortest request that is a task, in characters.
 const MIN_INTENT_CHARS: usize = 8;
@@ -34,22 +34,19 @@ fn task(session: &Session) -> Option<Task> {
     let project = session.project.clone().unwrap_or_default();
     let skills = session.skills();
     Some(Task {
-        id: heuristic_id(&project, first),
-        intent: short(first, MAX_INTENT_CHARS),
         context_excerpt: follow_up_text(&follow_ups),
         attempted_solution: session
             .final_answer()
             .map(|answer| short(&answer.text, MAX_ANSWER_CHARS))
             .unwrap_or_default(),
-        outcome: outcome(session.outcome.verdict),
+        outcome: outcome(session.outcome.verdict).to_owned(),
         tags: tags(session),
         source_sessions: vec![session.id.clone()],
         skill_hint: match skills.as_slice() {
             [only] => (*only).to_owned(),
             _ => String::new(),
         },
-        project,
-        ..Task::default()
+        ..Task::new(mined_id(&project, first), project, short(first, MAX_INTENT_CHARS))
     })
 }
 
@@ -64,12 +61,12 @@ fn follow_up_text(follow_ups: &[&str]) -> String {
     )
 }
 
-fn outcome(verdict: Verdict) -> Outcome {
+fn outcome(verdict: Verdict) -> &'static str {
     match verdict {
-        Verdict::Success => Outcome::Success,
-        Verdict::Fail => Outcome::Fail,
-        Verdict::Mixed => Outcome::Mixed,
-        Verdict::Unknown => Outcome::Unknown,
+        Verdict::Success => "success",
+        Verdict::Fail => "fail",
+        Verdict::Mixed => "mixed",
+        Verdict::Unknown => "unknown",
     }
 }
 

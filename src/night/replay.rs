@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::DocumentKind;
 use super::judge::{self, JudgeError};
-use super::task::{Task, TaskSplit};
+use super::task::Task;
 use crate::model::{ChatModel, ChatRequest};
 use crate::trainer::environment::{Environment, Item, Outcome, Rollout, Split};
 use crate::trainer::error::TrainError;
@@ -58,13 +58,13 @@ impl ReplayEnvironment {
     /// The environment over `parts`.
     #[must_use]
     pub fn new(parts: ReplayParts) -> Self {
-        let of = |split: TaskSplit| {
+        let of = |split: &str| {
             parts.tasks.iter().filter(|task| task.split == split).map(item).collect::<Vec<_>>()
         };
         Self {
-            train: of(TaskSplit::Train),
-            selection: of(TaskSplit::Val),
-            test: of(TaskSplit::Test),
+            train: of("train"),
+            selection: of("val"),
+            test: of("test"),
             tasks: parts.tasks.iter().map(|task| (task.id.clone(), task.clone())).collect(),
             target: parts.target,
             grader: parts.grader,

@@ -49,8 +49,7 @@ impl<E: Environment> Trainer<'_, E> {
             .selections
             .get(&skill_hash(&state.best.skill))
             .and_then(|items| means(items));
-        let metric = self.settings.gate.metric.name();
-        let summary = Summary::of(&state, metric, best_selection, test, wall_time_s);
+        let summary = Summary::of(&state, &self.settings.gate, best_selection, test, wall_time_s);
         self.observers.emit(&Event::Checkpoint { state: &state })?;
         self.observers.emit(&Event::RunFinished {
             summary: &summary,

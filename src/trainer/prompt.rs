@@ -54,19 +54,40 @@ impl Prompts {
         Ok(Self { templates })
     }
 
-    /// The messages of one call.
+    /// These templates and `more`, pairs of a name and a text.
+    ///
+    /// # Errors
+    /// When a text is no template.
+    pub fn with(mut self, more: &[(&'static str, &'static str)]) -> Result<Self, TrainError> {
+        for (name, text) in more {
+            self.templates.add_template(name, text).map_err(|source| TrainError::Prompt {
+                name: (*name).to_owned(),
+                source,
+            })?;
+        }
+        Ok(self)
+    }
+
+    /// A template as plain text.
     ///
     /// # Errors
     /// When the template asks for something that `context` does not have.
-    pub fn render(&self, name: &str, context: Value) -> Result<Vec<Message>, TrainError> {
-        let text = self
-            .templates
+    pub fn text(&self, name: &str, context: Value) -> Result<String, TrainError> {
+        self.templates
             .get_template(name)
             .and_then(|template| template.render(context))
             .map_err(|source| TrainError::Prompt {
                 name: name.to_owned(),
                 source,
-            })?;
+            })
+    }
+
+    /// The messages of one call.
+    ///
+    /// # Errors
+    /// When the template asks for something that `context` does not have.
+    pub fn render(&self, name: &str, context: Value) -> Result<Vec<Message>, TrainError> {
+        let text = self.text(name, context)?;
         let (system, user) = text.split_once(SEPARATOR).unwrap_or(("", &text));
         Ok(vec![
             Message {

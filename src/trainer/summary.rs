@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::evaluation::Scores;
 use super::state::{State, StepRecord};
-use super::gate_rule::GateAction;
+use super::gate_rule::{GateAction, GateProjection};
 use crate::model::Usage;
 
 /// One epoch's steps.
@@ -36,6 +36,8 @@ pub struct Summary {
     pub version: &'static str,
     /// The metric that `best_score` and the epoch scores are in.
     pub gate_metric: String,
+    /// The initial skill's gate score.
+    pub baseline_score: Option<f64>,
     /// The initial skill's mean hard score on the selection split.
     pub baseline_selection_hard: Option<f64>,
     /// The best skill's gate score. The key is the original's; with a metric other than `hard`
@@ -91,7 +93,7 @@ impl Summary {
     #[must_use]
     pub fn of(
         state: &State,
-        metric: &str,
+        gate: &GateProjection,
         best_selection: Option<Scores>,
         test: TestScores,
         wall_time_s: f64,
@@ -99,7 +101,8 @@ impl Summary {
         let count = |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
         Self {
             version: "skillopt-sleep/1",
-            gate_metric: metric.to_owned(),
+            gate_metric: gate.metric.name().to_owned(),
+            baseline_score: state.baseline.map(|s| gate.score(s.hard, s.soft, &state.initial_skill)),
             baseline_selection_hard: state.baseline.map(|s| s.hard),
             best_selection_hard: state.best.score,
             best_selection,
