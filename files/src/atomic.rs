@@ -8,7 +8,7 @@ use crate::directory::{Attributes, Directory};
 use crate::entry::Kind;
 use crate::error::{Error, Result};
 use crate::private::create_private_dir;
-use crate::steps::NoSteps;
+use crate::steps::{NoSteps, Steps};
 
 /// How [`write_atomic`] writes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -31,6 +31,20 @@ pub struct Options {
 /// The operating system refuses, or the path names something other than a file; in
 /// either case the old content is still there and no temporary file is left.
 pub fn write_atomic(path: &Path, bytes: &[u8], options: Options) -> Result<()> {
+    write_atomic_with(path, bytes, options, &mut NoSteps)
+}
+
+/// [`write_atomic`], with somebody told before each change of the disk.
+///
+/// # Errors
+///
+/// As [`write_atomic`], and what `steps` refuses.
+pub fn write_atomic_with(
+    path: &Path,
+    bytes: &[u8],
+    options: Options,
+    steps: &mut dyn Steps,
+) -> Result<()> {
     let no_name = || Error::NoFileName {
         path: path.to_path_buf(),
     };
@@ -58,7 +72,7 @@ pub fn write_atomic(path: &Path, bytes: &[u8], options: Options) -> Result<()> {
         mode: options.mode.or(kept).or(Some(0o600)),
         ..Attributes::default()
     };
-    directory.replace(name, bytes, &attributes, &mut NoSteps)
+    directory.replace(name, bytes, &attributes, steps)
 }
 
 /// Writes a value as JSON with [`write_atomic`]: indented by two, non-ASCII text as it

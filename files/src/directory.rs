@@ -5,9 +5,10 @@
 //! directory once, without following a link anywhere on the way
 //! ([`Directory::open_no_links`]), and then works with plain names.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{AtFlags, Gid, Mode, OFlags, RenameFlags, Uid};
@@ -100,6 +101,30 @@ impl Directory {
         })
     }
 
+    /// Opens a directory by its name in this one; a link is refused.
+    ///
+    /// # Errors
+    ///
+    /// Missing, a link, not a directory, or not readable.
+    pub fn child(&self, name: &OsStr) -> Result<Directory> {
+        let path = self.path.join(name);
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::empty()).map_err(
+            Error::io("open, without following links, the directory", &path),
+        )?;
+        Ok(Directory {
+            handle: File::from(handle),
+            path,
+        })
+    }
+
+    /// Whether this process may add and remove names here.
+    pub fn is_writable(&self) -> bool {
+        use rustix::fs::Access;
+        let needed = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(&self.handle, ".", needed, AtFlags::empty()).is_ok()
+    }
+
     /// The path it was opened by.
     pub fn path(&self) -> &Path {
         &self.path
@@ -114,6 +139,25 @@ impl Directory {
         let stat =
             rustix::fs::fstat(&self.handle).map_err(Error::io("examine", self.path.as_path()))?;
         Ok(Entry::from_stat(&stat).identity)
+    }
+
+    /// The names in the directory, in no order.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read.
+    pub fn names(&self) -> Result<Vec<OsString>> {
+        let read = || -> std::result::Result<Vec<OsString>, rustix::io::Errno> {
+            let mut names = Vec::new();
+            for entry in rustix::fs::Dir::read_from(&self.handle)? {
+                let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+                if name != "." && name != ".." {
+                    names.push(name);
+                }
+            }
+            Ok(names)
+        };
+        read().map_err(Error::io("list the directory", &self.path))
     }
 
     /// What a name stands for, without following it; `None` if there is no such name.

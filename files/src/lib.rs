@@ -30,7 +30,7 @@ mod read;
 mod steps;
 
 pub use append::append_line;
-pub use atomic::{Options, write_atomic, write_atomic_json};
+pub use atomic::{Options, write_atomic, write_atomic_json, write_atomic_with};
 pub use directory::{Attributes, Directory, TEMPORARY_PREFIX};
 pub use entry::{Entry, Identity, Kind};
 pub use error::{Error, Result};

@@ -1,0 +1,49 @@
+//! What can go wrong in this crate.
+
+use std::path::PathBuf;
+
+use skillopt_files::LockError;
+
+use crate::refusal::{Refusal, RefusalKind};
+
+/// The result of most operations of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation did not succeed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A rule said no; nothing was changed.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A file operation failed; whatever had been changed was put back.
+    #[error(transparent)]
+    File(#[from] skillopt_files::Error),
+    /// Another process is adopting or reverting.
+    #[error(transparent)]
+    Locked(#[from] LockError),
+    /// An adoption failed, and putting everything back failed too.
+    #[error(
+        "the adoption failed ({primary}) and could not be undone completely ({rollback}): \
+         the next adoption or revert tries again from the journal {}",
+        journal.display()
+    )]
+    RollbackIncomplete {
+        /// Why the adoption failed.
+        primary: Box<Error>,
+        /// Why it could not be undone.
+        rollback: Box<Error>,
+        /// The journal that recovery will use.
+        journal: PathBuf,
+    },
+}
+
+impl Error {
+    /// The reason as a word, if a rule said no.
+    pub fn refusal(&self) -> Option<RefusalKind> {
+        match self {
+            Error::Refused(refusal) => Some(refusal.kind),
+            _ => None,
+        }
+    }
+}

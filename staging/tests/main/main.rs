@@ -1,0 +1,13 @@
+//! What a person relies on: nothing changes that was not shown, nothing is lost, and
+//! everything can be undone.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a failed step of a test is a failed test"
+)]
+
+mod adopting;
+mod proposals;
+mod reverting;
+mod reviewing;
+mod world;
