@@ -1,1 +1,12 @@
 //! The sleep cycle.
+//!
+//! The modules here are the pure part of a night: what a person's words say about the work
+//! ([`feedback`]), what a [`task`] is, which tasks train and which validate ([`split`]), and how
+//! an attempt is judged without a model ([`rule_judge`], [`exact`]).
+
+pub mod exact;
+pub mod feedback;
+pub mod pattern;
+pub mod rule_judge;
+pub mod split;
+pub mod task;
