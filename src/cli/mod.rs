@@ -2,6 +2,7 @@
 //! the rendering of what came back.
 
 mod adopt;
+mod bench;
 mod context;
 mod demo;
 mod eval;
@@ -14,6 +15,7 @@ mod progress;
 mod revert;
 mod review;
 mod run;
+mod selection;
 mod staged;
 mod status;
 mod train;

@@ -39,6 +39,12 @@ impl Printer {
         Self { quiet, color }
     }
 
+    /// Whether only data and errors are wanted.
+    #[must_use]
+    pub fn is_quiet(self) -> bool {
+        self.quiet
+    }
+
     /// Whether progress may be drawn.
     #[must_use]
     pub fn progress(self) -> bool {
