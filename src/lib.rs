@@ -1,4 +1,5 @@
 //! skillopt-sleep: the crate's map.
+pub mod config;
 pub mod model;
 pub mod skill;
 pub mod trainer;
