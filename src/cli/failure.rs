@@ -81,16 +81,16 @@ impl fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-impl miette::Diagnostic for Failure {
-    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
-        self.hint.as_ref().map(|hint| Box::new(hint) as Box<dyn fmt::Display>)
-    }
-}
-
 impl Failure {
     /// The causes below the message, outermost first.
     #[must_use]
     pub fn causes(&self) -> &[String] {
         &self.causes
+    }
+
+    /// What to do next.
+    #[must_use]
+    pub fn hint_text(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 }
