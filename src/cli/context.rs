@@ -9,7 +9,9 @@ use skillopt_staging::AllowedRoots;
 use super::failure::{ExitStatus, Failure};
 use super::models::env;
 use super::output::Printer;
-use crate::config::{ConfigError, NightConfig, Paths, Source};
+use crate::config::night::Source;
+use crate::config::paths::expand;
+use crate::config::{ConfigError, NightConfig, Paths};
 
 /// Folders of a project in which agents look for skills.
 const PROJECT_SKILLS: &[&str] = &[".agents/skills", ".claude/skills", ".cursor/skills"];
@@ -99,10 +101,10 @@ impl Context {
             }
         }
         for root in &config.skill_roots {
-            roots = roots.skills(crate::config::expand(root, &env));
+            roots = roots.skills(expand(root, &env));
         }
         if let Some(path) = &config.documents.skill.path {
-            roots = roots.document(crate::config::expand(path, &env));
+            roots = roots.document(expand(path, &env));
         }
         for project in self.projects() {
             for skills in PROJECT_SKILLS {
@@ -121,7 +123,7 @@ impl Context {
         if listed.is_empty() {
             std::env::current_dir().into_iter().collect()
         } else {
-            listed.iter().map(|path| crate::config::expand(path, &env)).collect()
+            listed.iter().map(|path| expand(path, &env)).collect()
         }
     }
 }

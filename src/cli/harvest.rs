@@ -178,7 +178,7 @@ fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
     let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
     let fractions = split::Fractions::new(config.val_fraction, config.test_fraction)
         .map_err(|error| Failure::situation(&error))?;
-    split::assign(&mut tasks, fractions, config.split_seed());
+    split::assign(&mut tasks, fractions, config.seed as i64);
     if args.json {
         context.printer.json("skillopt-sleep.tasks/1", &json!({ "tasks": tasks }));
         return Ok(ExitStatus::Done);

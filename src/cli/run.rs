@@ -169,7 +169,7 @@ fn documents(
 fn managed_skill(context: &Context, config: &NightConfig) -> Result<PlannedDocument, Failure> {
     let skill = &config.documents.skill;
     match &skill.path {
-        Some(path) => Ok(document_at(&absolute(&crate::config::expand(path, &models::env)))),
+        Some(path) => Ok(document_at(&absolute(&crate::config::paths::expand(path, &models::env)))),
         None => named_skill(context, &skill.name),
     }
 }
@@ -214,7 +214,7 @@ fn dry_run(context: &Context, config: &NightConfig, plan: &NightPlan) -> ExitSta
     let gathered = plan.gatherer.read();
     let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
     if let Ok(fractions) = split::Fractions::new(config.val_fraction, config.test_fraction) {
-        split::assign(&mut tasks, fractions, config.split_seed());
+        split::assign(&mut tasks, fractions, config.seed as i64);
     }
     let printer = context.printer;
     printer.line(format!(

@@ -8,7 +8,9 @@ use skillopt_harvesters::ProjectScope;
 
 use super::context::{Context, absolute, agent};
 use super::failure::{ExitStatus, Failure};
-use crate::config::{NightConfig, ProjectMode, Source, since};
+use crate::config::NightConfig;
+use crate::config::duration::since;
+use crate::config::night::{ProjectMode, Source};
 use crate::night::gather::Gatherer;
 
 /// Which sessions.
