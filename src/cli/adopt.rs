@@ -10,7 +10,7 @@ use super::staged;
 /// Apply accepted proposals to their documents, all or none, with a backup of each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  skillopt-sleep adopt --dry-run\n  skillopt-sleep adopt n1-1")]
-pub struct Args {
+pub(super) struct Args {
     /// Proposals by id; the accepted one when only one is.
     #[arg(value_name = "PROPOSAL")]
     proposals: Vec<String>,

@@ -105,7 +105,7 @@ pub(super) fn read_skill(path: &Path) -> Result<String, Failure> {
 /// Where the run is written.
 pub(super) fn out_root(config: &EngineConfig) -> PathBuf {
     config.env.out_root.clone().unwrap_or_else(|| {
-        let now = jiff::Zoned::now().strftime("%Y%m%d_%H%M%S").to_string();
+        let now = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S").to_string();
         let model = config.model.optimizer.replace('/', "-");
         let model = if model.is_empty() { "model".to_owned() } else { model };
         PathBuf::from(format!("outputs/skillopt_{}_{model}_{now}", config.env.name))

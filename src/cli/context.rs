@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use miette::Diagnostic as _;
-use skillopt_harvesters::{Agent, Redactor, Roots, UserRule};
+use skillopt_harvesters::redact::UserRule;
+use skillopt_harvesters::{Agent, Redactor, Roots};
 use skillopt_staging::AllowedRoots;
 
 use super::failure::{ExitStatus, Failure};

@@ -10,13 +10,13 @@ use skillopt_files::{Options, create_private_dir, write_atomic};
 
 use super::context::Context;
 use super::failure::{ExitStatus, Failure};
-use super::{run, staged};
+use super::{review, run, staged};
 use crate::config::{NightConfig, Paths};
 
 /// A whole night on bundled sessions with a scripted model: no key, no network, nothing of yours read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  skillopt-sleep demo --dir my-demo")]
-pub struct Args {
+pub(super) struct Args {
     /// Its home; a new temporary one by default.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -89,7 +89,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     context.printer.line(outcome.report.to_markdown().trim_end());
     let area = staged::open(&context.paths.staging())?;
     let listing = area.list().map_err(|error| Failure::situation(&error))?;
-    for staged in &listing.staged {
+    for staged in &review::with_texts(&area, listing.staged)? {
         context.printer.line(format!("\n# {}\n", staged.proposal.id));
         context.printer.diff(&staged::diff(staged));
     }

@@ -19,7 +19,7 @@ use crate::trainer::run_dir::RunDir;
 /// Score a skill document on a split of a benchmark.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  skillopt-sleep eval --config configs/searchqa.yaml --skill best_skill.md --split test")]
-pub struct Args {
+pub(super) struct Args {
     /// The skill document.
     #[arg(long, value_name = "FILE")]
     skill: PathBuf,

@@ -14,7 +14,7 @@ use crate::night::{mine, split};
 /// Read session logs and show what is there.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  skillopt-sleep harvest list --since 7d\n  skillopt-sleep harvest sources")]
-pub struct Args {
+pub(super) struct Args {
     #[command(subcommand)]
     what: What,
 }
@@ -178,7 +178,7 @@ fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
     let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
     let fractions = split::Fractions::new(config.val_fraction, config.test_fraction)
         .map_err(|error| Failure::situation(&error))?;
-    split::assign(&mut tasks, fractions, config.seed as i64);
+    split::assign(&mut tasks, fractions, config.seed());
     if args.json {
         context.printer.json("skillopt-sleep.tasks/1", &json!({ "tasks": tasks }));
         return Ok(ExitStatus::Done);

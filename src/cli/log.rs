@@ -9,7 +9,7 @@ use crate::store::{NightRow, Store};
 /// The nights, or one night's report and events.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  skillopt-sleep log\n  skillopt-sleep log 3 --events")]
-pub struct Args {
+pub(super) struct Args {
     /// A night's number.
     #[arg(value_name = "NIGHT")]
     night: Option<i64>,

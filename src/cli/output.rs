@@ -9,7 +9,7 @@ use serde::Serialize;
 
 /// When to use colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
+pub(super) enum ColorChoice {
     /// On a terminal, unless `NO_COLOR` is set.
     Auto,
     /// Always.
@@ -20,7 +20,7 @@ pub enum ColorChoice {
 
 /// Writes what a command has to say.
 #[derive(Debug, Clone, Copy)]
-pub struct Printer {
+pub(super) struct Printer {
     quiet: bool,
     color: bool,
 }
@@ -28,7 +28,7 @@ pub struct Printer {
 impl Printer {
     /// A printer for this process.
     #[must_use]
-    pub fn new(quiet: bool, color: ColorChoice) -> Self {
+    pub(super) fn new(quiet: bool, color: ColorChoice) -> Self {
         let color = match color {
             ColorChoice::Always => true,
             ColorChoice::Never => false,
@@ -41,25 +41,25 @@ impl Printer {
 
     /// Whether only data and errors are wanted.
     #[must_use]
-    pub fn is_quiet(self) -> bool {
+    pub(super) fn is_quiet(self) -> bool {
         self.quiet
     }
 
     /// Whether progress may be drawn.
     #[must_use]
-    pub fn progress(self) -> bool {
+    pub(super) fn progress(self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
 
     /// One line of data on standard output. A reader that went away ends the program quietly.
-    pub fn line(self, text: impl AsRef<str>) {
+    pub(super) fn line(self, text: impl AsRef<str>) {
         if writeln!(io::stdout(), "{}", text.as_ref()).is_err() {
             std::process::exit(0);
         }
     }
 
     /// One JSON document on standard output, with the name and version of its form.
-    pub fn json(self, schema: &str, value: &impl Serialize) {
+    pub(super) fn json(self, schema: &str, value: &impl Serialize) {
         #[derive(Serialize)]
         struct Document<'a, T> {
             schema: &'a str,
@@ -73,14 +73,14 @@ impl Printer {
     }
 
     /// One line for people on standard error; nothing with `-q`.
-    pub fn note(self, text: impl AsRef<str>) {
+    pub(super) fn note(self, text: impl AsRef<str>) {
         if !self.quiet {
             let _ = writeln!(io::stderr(), "{}", text.as_ref());
         }
     }
 
     /// A diff on standard output, coloured on a terminal.
-    pub fn diff(self, text: &str) {
+    pub(super) fn diff(self, text: &str) {
         for line in text.lines() {
             let code = match line.as_bytes().first() {
                 Some(b'+') if !line.starts_with("+++") => "32",

@@ -11,7 +11,7 @@ use crate::trainer::event::{Event, Observer};
 
 /// Draws a spinner line on standard error while something runs, and leaves one line per finished
 /// phase. Without a terminal only the finished lines are written.
-pub struct Progress {
+pub(super) struct Progress {
     live: bool,
     quiet: bool,
     bar: Mutex<Option<Line>>,
@@ -28,7 +28,7 @@ struct Line {
 impl Progress {
     /// `live` draws, `quiet` writes nothing at all.
     #[must_use]
-    pub fn new(live: bool, quiet: bool) -> Self {
+    pub(super) fn new(live: bool, quiet: bool) -> Self {
         Self {
             live,
             quiet,
@@ -80,7 +80,7 @@ impl Progress {
     }
 
     /// Shows an event of the trainer.
-    pub fn training(&self, event: &Event<'_>) {
+    pub(super) fn training(&self, event: &Event<'_>) {
         match event {
             Event::RunStarted { environment, total_steps, completed_steps, .. } if *completed_steps > 0 => {
                 self.say(&format!(
@@ -139,7 +139,7 @@ impl Watch for Progress {
 }
 
 /// Progress as an observer of a trainer that runs by itself.
-pub struct TrainingProgress(pub Progress);
+pub(super) struct TrainingProgress(pub(super) Progress);
 
 impl Observer for TrainingProgress {
     fn observe(&mut self, event: &Event<'_>) -> io::Result<()> {

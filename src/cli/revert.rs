@@ -10,7 +10,7 @@ use super::failure::{ExitStatus, Failure};
 /// kept where it does not touch the adopted text.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  skillopt-sleep revert\n  skillopt-sleep revert a3 --dry-run")]
-pub struct Args {
+pub(super) struct Args {
     /// The adoption; the latest one when none is named.
     #[arg(value_name = "ADOPTION")]
     adoption: Option<String>,

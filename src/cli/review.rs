@@ -18,7 +18,7 @@ use crate::night::stage::with_edits;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  skillopt-sleep review --list\n  skillopt-sleep review n1-1 --show\n  \
 skillopt-sleep review n1-1 --accept=1,3 --reject=2 --reason \"too specific\"")]
-pub struct Args {
+pub(super) struct Args {
     /// Proposals by id; all that wait when none is named.
     #[arg(value_name = "PROPOSAL")]
     proposals: Vec<String>,
@@ -69,6 +69,7 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
     } else {
         find(&area, &args.proposals)?
     };
+    let chosen = if args.show || args.json { with_texts(&area, chosen)? } else { chosen };
     let unreadable: Vec<String> = listing.unreadable.iter().map(ToString::to_string).collect();
     if args.json {
         context.printer.json(
@@ -107,6 +108,14 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
         context.printer.note("\nsee one:    skillopt-sleep review ID --show\naccept it:  skillopt-sleep review ID --accept");
     }
     Ok(ExitStatus::Done)
+}
+
+/// A listing leaves the long texts out; showing needs them.
+pub(super) fn with_texts(area: &StagingArea, listed: Vec<Staged>) -> Result<Vec<Staged>, Failure> {
+    listed
+        .into_iter()
+        .map(|staged| area.load(&staged.proposal.id).map_err(|error| Failure::situation(&error)))
+        .collect()
 }
 
 fn find(area: &StagingArea, queries: &[String]) -> Result<Vec<Staged>, Failure> {

@@ -25,7 +25,7 @@ use crate::store::{NightStatus, Store};
 #[derive(Debug, Default, clap::Args)]
 #[command(after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
 --budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1")]
-pub struct Args {
+pub(super) struct Args {
     /// Read, mine and show the plan; no model call, nothing staged.
     #[arg(long)]
     dry_run: bool,
@@ -126,16 +126,7 @@ fn documents(
 ) -> Result<(Vec<PlannedDocument>, AllowedRoots), Failure> {
     let mut roots = context.allowed_roots();
     let projects = args.sessions.projects(context);
-    let memory = |name: &PathBuf| {
-        projects.iter().map(move |project| project.join(name)).filter(|path| path.exists())
-    };
-    let memories = || {
-        config.documents.memory.files.iter().flat_map(memory).map(|path| PlannedDocument {
-            kind: DocumentKind::Memory,
-            name: path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default(),
-            path,
-        })
-    };
+    let memories = || memory_documents(&projects, &config.documents.memory.files);
     let mut documents = Vec::new();
     if args.target.is_empty() {
         if config.documents.skill.enabled {
@@ -163,6 +154,12 @@ fn documents(
         }
     }
     Ok((documents, roots))
+}
+
+/// The instruction files of the projects that are there.
+fn memory_documents(projects: &[PathBuf], files: &[PathBuf]) -> Vec<PlannedDocument> {
+    let paths = projects.iter().flat_map(|project| files.iter().map(|file| project.join(file)));
+    paths.filter(|path| path.exists()).map(|path| document_at(&path)).collect()
 }
 
 /// The skill that nights keep: the configured file, else one of our own in Claude Code's home.
@@ -214,7 +211,7 @@ fn dry_run(context: &Context, config: &NightConfig, plan: &NightPlan) -> ExitSta
     let gathered = plan.gatherer.read();
     let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
     if let Ok(fractions) = split::Fractions::new(config.val_fraction, config.test_fraction) {
-        split::assign(&mut tasks, fractions, config.seed as i64);
+        split::assign(&mut tasks, fractions, config.seed());
     }
     let printer = context.printer;
     printer.line(format!(
@@ -265,7 +262,7 @@ pub(super) fn show(context: &Context, report: &NightReport) {
     let printer = context.printer;
     let usage = report.total_usage();
     let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["sessions", "tasks", "calls", "tokens", "cost"]);
     table.add_row([
         report.sessions.to_string(),

@@ -12,7 +12,7 @@ use crate::store::{NightRow, Store};
 /// The last night and its outcome, and what waits for review.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  skillopt-sleep status --json")]
-pub struct Args {
+pub(super) struct Args {
     /// As JSON.
     #[arg(long)]
     json: bool,

@@ -13,7 +13,7 @@ use super::models;
 use super::progress::{Progress, TrainingProgress};
 use crate::bench::dataset::Dataset;
 use crate::config::EngineConfig;
-use crate::model::Models;
+use crate::model::{Models, Usage};
 use crate::trainer::event::Observers;
 use crate::trainer::prompt::Prompts;
 use crate::trainer::run_dir::RunDir;
@@ -27,7 +27,7 @@ use crate::trainer::{Trained, Trainer};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  skillopt-sleep train --config configs/searchqa.yaml --out-root runs/first \\\n    \
 --set env.split_dir=data/searchqa --set train.num_epochs=1")]
-pub struct Args {
+pub(super) struct Args {
     /// Where the run is written; also `--out_root`.
     #[arg(long, alias = "out_root", value_name = "DIR")]
     out_root: Option<PathBuf>,
@@ -175,16 +175,9 @@ fn report(context: &Context, args: &Args, trained: &Trained, models: &Models, ou
         return;
     }
     let number = |value: Option<f64>| value.map_or("—".to_owned(), |value| format!("{value:.4}"));
-    let usage = summary
-        .token_summary
-        .values()
-        .copied()
-        .fold(crate::model::Usage::default(), |mut sum, usage| {
-            sum += usage;
-            sum
-        });
+    let usage: Usage = summary.token_summary.values().copied().sum();
     let mut table = comfy_table::Table::new();
-    table.load_preset(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
     table.set_header(["", "before", "after"]);
     table.add_row([
         format!("selection ({})", summary.gate_metric),

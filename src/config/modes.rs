@@ -6,6 +6,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::nearest;
+pub use crate::trainer::gate_rule::GateMetric;
+pub use crate::trainer::schedule::{LrControl, LrScheduler};
+pub use crate::trainer::update_mode::UpdateMode;
 
 /// A setting that has a few named values.
 pub trait Mode: Sized + Copy + 'static {
@@ -47,18 +50,9 @@ pub trait Mode: Sized + Copy + 'static {
     }
 }
 
-macro_rules! mode {
-    (
-        $(#[$about:meta])*
-        $name:ident, blank $blank:expr, exact $exact:expr,
-        { $( $(#[$value_about:meta])* $value:ident = $canonical:literal $(| $alias:literal)* ),+ $(,)? }
-    ) => {
-        $(#[$about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum $name {
-            $( $(#[$value_about])* #[serde(rename = $canonical)] $value ),+
-        }
-
+/// Gives a type of the trainer its names in configuration.
+macro_rules! names {
+    ($name:ident, blank $blank:expr, exact $exact:expr, { $( $value:ident = $canonical:literal $(| $alias:literal)* ),+ $(,)? }) => {
         impl Mode for $name {
             const NAMES: &'static [(&'static str, $name)] =
                 &[$( ($canonical, $name::$value) $(, ($alias, $name::$value))* ),+];
@@ -74,28 +68,37 @@ macro_rules! mode {
     };
 }
 
-mode! {
-    /// What an optimizer's reply changes.
+/// Makes a type with its names in configuration.
+macro_rules! mode {
+    (
+        $(#[$about:meta])*
+        $name:ident, blank $blank:expr, exact $exact:expr,
+        { $( $(#[$value_about:meta])* $value:ident = $canonical:literal $(| $alias:literal)* ),+ $(,)? }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            $( $(#[$value_about])* #[serde(rename = $canonical)] $value ),+
+        }
+
+        names! { $name, blank $blank, exact $exact, { $( $value = $canonical $(| $alias)* ),+ } }
+    };
+}
+
+names! {
     UpdateMode, blank Some(UpdateMode::Patch), exact false,
     {
-        /// Single edits.
         Patch = "patch" | "edits",
-        /// The whole document, from suggestions.
         RewriteFromSuggestions = "rewrite_from_suggestions" | "rewrite" | "suggestions" | "rewrite_suggestions",
-        /// The whole document, once a minibatch.
         FullRewriteMinibatch = "full_rewrite_minibatch" | "full_rewrite" | "minibatch_full_rewrite" | "skill_rewrite_minibatch",
     }
 }
 
-mode! {
-    /// Who decides how many edits a step may make.
+names! {
     LrControl, blank Some(LrControl::Fixed), exact false,
     {
-        /// The schedule.
         Fixed = "fixed" | "manual" | "scheduler" | "scheduled",
-        /// The optimizer.
         Autonomous = "autonomous" | "auto" | "optimizer",
-        /// Nobody: all edits are made.
         None = "none" | "off" | "no_lr",
     }
 }
@@ -113,30 +116,21 @@ mode! {
     }
 }
 
-mode! {
-    /// How the edit budget runs over the steps.
+names! {
     LrScheduler, blank None, exact true,
     {
-        /// Always the same.
         Constant = "constant",
-        /// Down to the minimum in a straight line.
         Linear = "linear",
-        /// Down to the minimum along half a cosine.
         Cosine = "cosine",
-        /// As the optimizer says.
         Autonomous = "autonomous",
     }
 }
 
-mode! {
-    /// Which score the gate compares.
+names! {
     GateMetric, blank None, exact false,
     {
-        /// The share of items that passed.
         Hard = "hard",
-        /// The mean of the graded scores.
         Soft = "soft",
-        /// Both, weighted.
         Mixed = "mixed",
     }
 }

@@ -512,6 +512,12 @@ impl NightConfig {
             .collect()
     }
 
+    /// [`NightConfig::seed`] as the shuffles take it.
+    #[must_use]
+    pub fn seed(&self) -> i64 {
+        i64::try_from(self.seed).unwrap_or(i64::MAX)
+    }
+
     /// Most sessions of a night.
     #[must_use]
     pub fn most_sessions(&self) -> usize {

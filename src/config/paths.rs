@@ -65,6 +65,12 @@ impl Paths {
         self.state.join("staging")
     }
 
+    /// The reports, one folder a night.
+    #[must_use]
+    pub fn nights(&self) -> PathBuf {
+        self.state.join("nights")
+    }
+
     /// One folder a night: the trainer's run directory.
     #[must_use]
     pub fn runs(&self) -> PathBuf {

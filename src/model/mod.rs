@@ -37,6 +37,7 @@ pub use stack::{ModelError, Models, ModelsConfig, RoleConfig};
 pub mod reply;
 
 use std::fmt;
+use std::iter::Sum;
 use std::ops::{AddAssign, Sub};
 use std::time::Duration;
 
@@ -143,6 +144,15 @@ impl AddAssign for Usage {
             .completion_tokens
             .saturating_add(other.completion_tokens);
         self.estimated_calls = self.estimated_calls.saturating_add(other.estimated_calls);
+    }
+}
+
+impl Sum for Usage {
+    fn sum<I: Iterator<Item = Usage>>(all: I) -> Usage {
+        all.fold(Usage::default(), |mut sum, usage| {
+            sum += usage;
+            sum
+        })
     }
 }
 

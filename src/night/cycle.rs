@@ -131,9 +131,9 @@ impl Night<'_> {
     pub async fn run(
         &self,
         plan: &NightPlan,
-        models: impl FnOnce(&Path) -> Result<Models, ModelError>,
+        models: impl FnOnce(&Path) -> Result<Arc<Models>, ModelError>,
     ) -> Result<NightOutcome, NightError> {
-        let _lock = Lock::acquire(&self.paths.run_lock(), "a night")?;
+        let _lock = Lock::acquire(&self.paths.lock(), "a night")?;
         let store = Store::open(&self.paths.database())?;
         let (night, resumed) = begin(&store)?;
         let watch: Arc<dyn Watch> = Arc::new(All(vec![
@@ -211,7 +211,7 @@ impl Work<'_> {
     async fn phases(
         &self,
         plan: &NightPlan,
-        models: impl FnOnce(&Path) -> Result<Models, ModelError>,
+        models: impl FnOnce(&Path) -> Result<Arc<Models>, ModelError>,
         report: &mut NightReport,
     ) -> Result<(), NightError> {
         let sessions = self.harvest(plan, report)?;
@@ -249,7 +249,7 @@ impl Work<'_> {
             }
         }
         report.usage = models.meter.snapshot().by_stage();
-        report.usd = models.budget.spent().usd;
+        report.usd = Some(models.budget.spent().usd).filter(|usd| *usd > 0.0);
         result
     }
 
@@ -276,7 +276,7 @@ impl Work<'_> {
             let config = self.night.config;
             let mut tasks = mine::mine(sessions, config.max_tasks);
             let fractions = Fractions::new(config.val_fraction, config.test_fraction)?;
-            split::assign(&mut tasks, fractions, config.seed);
+            split::assign(&mut tasks, fractions, config.seed());
             write_atomic_json(&path, &tasks)?;
             tasks
         };

@@ -105,7 +105,10 @@ impl Document {
                 Some(text) if !text.trim().is_empty() => text.replace("\r\n", "\n"),
                 _ => front_matter::scaffold(
                     &self.name,
-                    "What this developer's coding agents learnt from earlier sessions. Read it before any work.",
+                    "What this developer expects of a coding agent, learnt from earlier sessions. \
+                     Read it before any work.",
+                    "Learnt from earlier sessions",
+                    "Standing habits and preferences of this developer.",
                 ),
             }),
             DocumentKind::Memory => Ok(self.rules()?.iter().map(|rule| format!("- {rule}\n")).collect()),

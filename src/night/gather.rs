@@ -1,8 +1,9 @@
 //! Reading the logs of a night: which sessions count, newest first, kept in the database.
 
 use jiff::Timestamp;
+use skillopt_harvesters::report::SkipReason;
 use skillopt_harvesters::{
-    Agent, HarvestOptions, ProjectScope, Redactor, Report, Roots, Session, SkipReason, harvest,
+    Agent, HarvestOptions, ProjectScope, Redactor, Report, Roots, Session, harvest,
 };
 
 use crate::store::{SessionRow, Store, StoreError};

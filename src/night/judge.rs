@@ -91,7 +91,7 @@ async fn model_grade(
     let messages = prompts.render(
         "judge",
         context! {
-            intent => task.intent,
+            intent => &task.intent,
             expected => expected(task),
             answer => answer,
         },
@@ -104,14 +104,12 @@ async fn model_grade(
     };
     let reply = grader.chat(&request).await?;
     let grade = extract_object(&reply.text).and_then(|value| read_grade(&value));
-    Ok(grade.ok_or_else(|| CallError {
-        kind: CallErrorKind::Malformed,
-        message: format!(
-            "{} gave no grade between 0 and 1 in its reply: {}",
-            grader.id(),
-            reply.text.chars().take(120).collect::<String>()
-        ),
-        retry_after: None,
+    Ok(grade.ok_or_else(|| {
+        let said: String = reply.text.chars().take(120).collect();
+        CallError::new(
+            CallErrorKind::Malformed,
+            format!("{} gave no grade between 0 and 1 in its reply: {said}", grader.id()),
+        )
     })?)
 }
 

@@ -94,8 +94,8 @@ impl ReplayEnvironment {
                 context! {
                     skill => skill.trim(),
                     memory => memory.trim(),
-                    project => task.project,
-                    intent => task.intent,
+                    project => &task.project,
+                    intent => &task.intent,
                 },
             )?,
             max_tokens: ATTEMPT_TOKENS,

@@ -101,7 +101,7 @@ impl NightReport {
     /// All usage.
     #[must_use]
     pub fn total_usage(&self) -> Usage {
-        self.usage.values().copied().fold(Usage::default(), |sum, usage| sum + usage)
+        self.usage.values().copied().sum()
     }
 
     /// The proposals of the night.

@@ -96,6 +96,9 @@ pub enum StageError {
     /// A step's files cannot be read back.
     #[error("cannot read back the night's run: {0}")]
     Run(#[from] io::Error),
+    /// The staging area refused it or cannot be written.
+    #[error(transparent)]
+    Staging(#[from] skillopt_staging::Error),
     /// The document cannot take the new text.
     #[error(transparent)]
     Document(#[from] DocumentError),

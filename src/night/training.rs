@@ -19,6 +19,7 @@ use super::task::Task;
 use crate::config::NightConfig;
 use crate::model::Models;
 use crate::trainer::event::Observers;
+use crate::trainer::gate_rule::GateProjection;
 use crate::trainer::prompt::Prompts;
 use crate::trainer::run_dir::{RunDir, path_component};
 use crate::trainer::settings::Settings;
@@ -82,7 +83,7 @@ impl Training<'_> {
             let cost = Cost {
                 calls: spent.calls - before.calls,
                 tokens: spent.tokens - before.tokens,
-                usd: spent.usd.zip(before.usd).map(|(after, before)| after - before),
+                usd: Some(spent.usd - before.usd).filter(|usd| *usd > 0.0),
             };
             report.proposal = Some(self.stage(document, &trained, &settings, &run, cost)?);
         } else {
@@ -130,7 +131,23 @@ impl Training<'_> {
     }
 
     fn settings(&self) -> Settings {
-        self.config.train.settings(self.config.seed)
+        let train = &self.config.train;
+        Settings {
+            epochs: u32::try_from(train.epochs).unwrap_or(u32::MAX),
+            batch_size: train.batch_size,
+            seed: self.config.seed(),
+            minibatch_size: train.minibatch_size,
+            merge_batch_size: train.merge_batch_size,
+            lr_scheduler: train.lr_scheduler,
+            edit_budget: train.edit_budget,
+            min_edit_budget: train.min_edit_budget,
+            gate: GateProjection {
+                metric: train.gate_metric,
+                mixed_weight: train.gate_mixed_weight,
+                density: None,
+            },
+            ..Settings::default()
+        }
     }
 
     /// What the developer and earlier gates turned down.
@@ -138,13 +155,16 @@ impl Training<'_> {
         match self.staging.rejections() {
             Ok(rejections) => rejections
                 .into_iter()
-                .map(|rejection| Declined {
-                    edit: rejection.content,
-                    reason: if rejection.reason.is_empty() {
-                        "declined by the developer".to_owned()
-                    } else {
-                        format!("declined by the developer: {}", rejection.reason)
-                    },
+                .rev()
+                .flat_map(|rejection| {
+                    let reason = match rejection.reason.as_str() {
+                        "" => "the developer declined it".to_owned(),
+                        reason => format!("the developer declined it: {reason}"),
+                    };
+                    rejection.edits.into_iter().map(move |edit| Declined {
+                        edit: edit.content,
+                        reason: reason.clone(),
+                    })
                 })
                 .collect(),
             Err(error) => {

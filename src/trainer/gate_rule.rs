@@ -4,7 +4,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::update_mode::UnknownName;
 use crate::skill::density;
 
 /// Which score the gate compares.
@@ -21,23 +20,6 @@ pub enum GateMetric {
 }
 
 impl GateMetric {
-    /// The metric of this name, whatever its case.
-    ///
-    /// # Errors
-    /// [`UnknownName`] for anything else.
-    pub fn from_name(name: &str) -> Result<GateMetric, UnknownName> {
-        match name.trim().to_lowercase().as_str() {
-            "hard" => Ok(GateMetric::Hard),
-            "soft" => Ok(GateMetric::Soft),
-            "mixed" => Ok(GateMetric::Mixed),
-            _ => Err(UnknownName {
-                setting: "gate_metric",
-                value: name.to_owned(),
-                choices: "hard, soft or mixed",
-            }),
-        }
-    }
-
     /// The name.
     #[must_use]
     pub fn name(self) -> &'static str {

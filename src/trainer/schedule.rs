@@ -7,8 +7,6 @@ use std::f64::consts::PI;
 
 use serde::{Deserialize, Serialize};
 
-use super::update_mode::UnknownName;
-
 /// The shape of the curve.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -22,26 +20,6 @@ pub enum LrScheduler {
     Cosine,
     /// No limit: the optimizer decides.
     Autonomous,
-}
-
-impl LrScheduler {
-    /// The scheduler of exactly this name.
-    ///
-    /// # Errors
-    /// [`UnknownName`] for anything else; case counts (engine 3.7).
-    pub fn from_name(name: &str) -> Result<LrScheduler, UnknownName> {
-        match name {
-            "constant" => Ok(LrScheduler::Constant),
-            "linear" => Ok(LrScheduler::Linear),
-            "cosine" => Ok(LrScheduler::Cosine),
-            "autonomous" => Ok(LrScheduler::Autonomous),
-            _ => Err(UnknownName {
-                setting: "lr_scheduler",
-                value: name.to_owned(),
-                choices: "constant, linear, cosine or autonomous",
-            }),
-        }
-    }
 }
 
 /// Who sets the budget of a step.
@@ -58,24 +36,6 @@ pub enum LrControl {
 }
 
 impl LrControl {
-    /// The control mode of this name or alias, whatever its case; blank means
-    /// [`LrControl::Fixed`].
-    ///
-    /// # Errors
-    /// [`UnknownName`] for anything else.
-    pub fn from_name(name: &str) -> Result<LrControl, UnknownName> {
-        match name.trim().to_lowercase().as_str() {
-            "" | "fixed" | "manual" | "scheduler" | "scheduled" => Ok(LrControl::Fixed),
-            "autonomous" | "auto" | "optimizer" => Ok(LrControl::Autonomous),
-            "none" | "off" | "no_lr" => Ok(LrControl::None),
-            _ => Err(UnknownName {
-                setting: "lr_control_mode",
-                value: name.to_owned(),
-                choices: "fixed, autonomous or none",
-            }),
-        }
-    }
-
     /// The canonical name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -6,18 +6,6 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// A setting that has no such value.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{value}` is no {setting}; use {choices}")]
-pub struct UnknownName {
-    /// The setting.
-    pub setting: &'static str,
-    /// What was given.
-    pub value: String,
-    /// What could have been given.
-    pub choices: &'static str,
-}
-
 /// What the optimizer proposes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -32,28 +20,6 @@ pub enum UpdateMode {
 }
 
 impl UpdateMode {
-    /// The mode of this name or alias, whatever its case; blank means [`UpdateMode::Patch`].
-    ///
-    /// # Errors
-    /// [`UnknownName`] for anything else: a misspelt mode must not mean another one (W-C5).
-    pub fn from_name(name: &str) -> Result<UpdateMode, UnknownName> {
-        match name.trim().to_lowercase().as_str() {
-            "" | "patch" | "edits" => Ok(UpdateMode::Patch),
-            "rewrite" | "rewrite_from_suggestions" | "suggestions" | "rewrite_suggestions" => {
-                Ok(UpdateMode::RewriteFromSuggestions)
-            }
-            "full_rewrite"
-            | "full_rewrite_minibatch"
-            | "minibatch_full_rewrite"
-            | "skill_rewrite_minibatch" => Ok(UpdateMode::FullRewriteMinibatch),
-            _ => Err(UnknownName {
-                setting: "skill_update_mode",
-                value: name.to_owned(),
-                choices: "patch, rewrite_from_suggestions or full_rewrite_minibatch",
-            }),
-        }
-    }
-
     /// The canonical name.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -109,7 +109,7 @@ fn system_prompt(skill: &str) -> String {
 struct Question<'a> {
     question: &'a str,
     context: &'a str,
-    answers: Vec<&'a str>,
+    answers: Vec<String>,
     task_type: &'a str,
 }
 
@@ -128,6 +128,7 @@ impl<'a> Question<'a> {
                 .ok_or_else(|| missing("answers"))?
                 .iter()
                 .filter_map(Value::as_str)
+                .map(str::to_owned)
                 .collect(),
             task_type: text("task_type").unwrap_or("qa"),
         })
@@ -139,8 +140,8 @@ impl<'a> Question<'a> {
     }
 
     fn grade(&self, item: &Item, request: &ChatRequest, response: &str) -> Rollout {
-        let predicted = score::extract_answer(response);
-        let graded = score::score(&predicted, &self.answers);
+        let graded = score::score(response, &self.answers);
+        let predicted = &graded.predicted_answer;
         let fail_reason = if graded.em >= 1.0 {
             String::new()
         } else {
