@@ -64,9 +64,9 @@ impl Homes {
 #[serde(rename_all = "lowercase")]
 pub enum ProjectMode {
     /// The project that the command runs in.
-    #[default]
     Invoked,
     /// All that have sessions.
+    #[default]
     All,
     /// Those that are listed.
     List,
@@ -347,7 +347,7 @@ impl Default for NightConfig {
             sources: vec![Source::Claude, Source::Codex],
             homes: Homes::default(),
             projects: Projects::default(),
-            lookback: Some(TimeSpan::from_hours(72)),
+            lookback: None,
             max_sessions: None,
             max_tasks: 40,
             val_fraction: 0.34,

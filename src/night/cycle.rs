@@ -84,6 +84,9 @@ pub enum NightError {
     /// A file of the night cannot be written or read.
     #[error(transparent)]
     File(#[from] skillopt_files::Error),
+    /// Nothing may be changed.
+    #[error("there is no document that this night may change; the report says why")]
+    NoDocument,
     /// The split fractions cannot be used.
     #[error(transparent)]
     Split(#[from] BadFractions),
@@ -224,6 +227,9 @@ impl Work<'_> {
             return Ok(());
         }
         let documents = self.readable(plan, report);
+        if documents.is_empty() {
+            return Err(NightError::NoDocument);
+        }
         let models = models(&self.dir.join("calls.db"))?;
         report.models = [("optimizer", &models.optimizer), ("target", &models.target)]
             .map(|(role, model)| (role.to_owned(), model.id().to_owned()))

@@ -67,22 +67,28 @@ impl AllowedRoots {
     pub(crate) fn confines(&self, real: &Path) -> bool {
         let in_root = self.roots.iter().any(|root| {
             root.is_absolute()
-                && root
-                    .canonicalize()
-                    .is_ok_and(|root| real != root && real.starts_with(root))
+                && real_place(root).is_some_and(|root| real != root && real.starts_with(root))
         });
         in_root
             || self.documents.iter().any(|document| {
                 let (Some(parent), Some(name)) = (document.parent(), document.file_name()) else {
                     return false;
                 };
-                // The directory may not be there yet.
-                let parent = parent
-                    .canonicalize()
-                    .unwrap_or_else(|_| parent.to_path_buf());
-                document.is_absolute() && parent.join(name) == real
+                document.is_absolute()
+                    && real_place(parent).is_some_and(|parent| parent.join(name) == real)
             })
     }
+}
+
+/// Where a directory is once links are resolved. One that is not there yet is where it would be
+/// made: below the real place of its nearest ancestor that is there.
+fn real_place(directory: &Path) -> Option<PathBuf> {
+    directory.ancestors().find_map(|ancestor| {
+        let real = ancestor.canonicalize().ok()?;
+        let rest = directory.strip_prefix(ancestor).ok()?;
+        // Without a rest, joining would add a slash.
+        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+    })
 }
 
 /// Whether agents read documents of this name: a skill, a document of its `references/`,
