@@ -33,17 +33,17 @@ impl SplitRatio {
 
     /// How many of `total` items each split gets: the whole part of its share, and the items that
     /// are left go one each to the splits with the largest remainders; of equal ones, to the
-    /// heavier split, then to the earlier.
+    /// heavier split, then to the earlier. Shares are floating-point numbers, rounding errors and
+    /// all, because published splits were cut by them.
     #[must_use]
     pub fn counts(self, total: usize) -> [usize; 3] {
-        let whole: u128 = self.0.iter().map(|&part| u128::from(part)).sum();
-        let shares = self.0.map(|part| total as u128 * u128::from(part));
-        let mut counts = shares.map(|share| (share / whole) as usize);
+        let whole = self.0.iter().sum::<u64>() as f64;
+        let shares = self.0.map(|part| total as f64 * part as f64 / whole);
+        let mut counts = shares.map(|share| share.floor() as usize);
+        let rest = |index: usize| shares[index] - shares[index].floor();
         let mut order = [0, 1, 2];
-        order.sort_by_key(|&index| {
-            (std::cmp::Reverse(shares[index] % whole), std::cmp::Reverse(self.0[index]), index)
-        });
-        let left = total - counts.iter().sum::<usize>();
+        order.sort_by(|&a, &b| rest(b).total_cmp(&rest(a)).then(self.0[b].cmp(&self.0[a])).then(a.cmp(&b)));
+        let left = total.saturating_sub(counts.iter().sum());
         for &index in order.iter().take(left) {
             counts[index] += 1;
         }

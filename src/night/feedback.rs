@@ -18,64 +18,52 @@ pub const POSITIVE: [&str; 12] = [
 ];
 
 /// The phrases to look for: the tables above, then a person's own.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Phrases {
-    negative: Vec<String>,
-    positive: Vec<String>,
-}
-
-impl Default for Phrases {
-    fn default() -> Phrases {
-        Phrases::with_extra(&[], &[])
-    }
+    own_negative: Vec<String>,
+    own_positive: Vec<String>,
 }
 
 impl Phrases {
-    /// The tables with further phrases behind them. Blank ones are passed over.
+    /// The tables with a person's own phrases behind them. Blank ones are passed over. Own phrases
+    /// match anywhere: their language may not put blanks between words.
     #[must_use]
-    pub fn with_extra(negative: &[String], positive: &[String]) -> Phrases {
-        let list = |table: &[&str], extra: &[String]| {
-            let table = table.iter().map(|&phrase| phrase.to_owned());
-            let extra = extra.iter().map(|phrase| plain(phrase.trim())).filter(|phrase| !phrase.is_empty());
-            let mut all: Vec<String> = Vec::new();
-            for phrase in table.chain(extra) {
-                if !all.contains(&phrase) {
-                    all.push(phrase);
-                }
-            }
-            all
+    pub fn with_own(negative: &[String], positive: &[String]) -> Phrases {
+        let list = |own: &[String]| -> Vec<String> {
+            own.iter().map(|phrase| plain(phrase.trim())).filter(|phrase| !phrase.is_empty()).collect()
         };
-        Phrases { negative: list(&NEGATIVE, negative), positive: list(&POSITIVE, positive) }
+        Phrases { own_negative: list(negative), own_positive: list(positive) }
     }
 
-    /// The signals in one text, each once, as `neg:<phrase>` and then `pos:<phrase>`.
+    /// The signals in one text, as `neg:<phrase>` and then `pos:<phrase>`.
     #[must_use]
     pub fn signals(&self, text: &str) -> Vec<String> {
-        let text = plain(text);
-        let label = |mark: &str, phrases: &[String]| -> Vec<String> {
-            phrases
-                .iter()
-                .filter(|phrase| last_place(&text, phrase).is_some())
-                .map(|phrase| format!("{mark}:{phrase}"))
-                .collect()
-        };
-        let mut signals = label("neg", &self.negative);
-        signals.extend(label("pos", &self.positive));
-        signals
+        let mark = |tone| if tone == Tone::Negative { "neg" } else { "pos" };
+        self.hits(&plain(text)).into_iter().map(|(_, phrase, tone)| format!("{}:{phrase}", mark(tone))).collect()
+    }
+
+    /// Where each phrase that occurs is last said.
+    fn hits(&self, text: &str) -> Vec<(usize, &str, Tone)> {
+        let mut found = Vec::new();
+        for (tone, table, own) in [
+            (Tone::Negative, &NEGATIVE[..], &self.own_negative),
+            (Tone::Positive, &POSITIVE[..], &self.own_positive),
+        ] {
+            let known = table.iter().filter_map(|&phrase| Some((last_word(text, phrase)?, phrase, tone)));
+            found.extend(known);
+            found.extend(own.iter().filter_map(|phrase| Some((text.rfind(phrase)?, phrase.as_str(), tone))));
+        }
+        found
     }
 
     /// What one text says last, or nothing. Where phrases overlap ("not fixed" and "fixed"), the
     /// longer one speaks.
     #[must_use]
     pub fn tone(&self, text: &str) -> Option<Tone> {
-        let text = plain(text);
-        let hits = |phrases: &[String], tone: Tone| -> Vec<(usize, usize, Tone)> {
-            phrases.iter().filter_map(|phrase| last_place(&text, phrase).map(|at| (at, phrase.len(), tone))).collect()
-        };
-        let mut all = hits(&self.negative, Tone::Negative);
-        all.extend(hits(&self.positive, Tone::Positive));
         // By where a phrase ends; of those that end together, the longer is the whole phrase.
-        all.into_iter().max_by_key(|&(at, length, _)| (at + length, length)).map(|(_, _, tone)| tone)
+        let text = plain(text);
+        let last = self.hits(&text).into_iter().max_by_key(|(at, phrase, _)| (at + phrase.len(), phrase.len()));
+        last.map(|(_, _, tone)| tone)
     }
 
     /// How a session went, by the last prompt after the first that speaks. The first prompt is the
@@ -100,8 +88,8 @@ fn plain(text: &str) -> String {
     text.to_lowercase().replace(['\u{2019}', '\u{2018}', '\u{2bc}'], "'")
 }
 
-/// Where the phrase last begins a word.
-fn last_place(text: &str, phrase: &str) -> Option<usize> {
+/// Where the phrase was last said, at the start of a word.
+fn last_word(text: &str, phrase: &str) -> Option<usize> {
     text.rmatch_indices(phrase)
         .map(|(at, _)| at)
         .find(|&at| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric()))
@@ -129,7 +117,7 @@ mod tests {
 
     #[test]
     fn own_phrases_come_last() {
-        let phrases = Phrases::with_extra(&["Mist".into(), " ".into()], &["prima".into()]);
+        let phrases = Phrases::with_own(&["Mist".into(), " ".into()], &["prima".into()]);
         assert_eq!(phrases.signals("so ein MIST, thanks, prima"), ["neg:mist", "pos:thanks", "pos:prima"]);
     }
 }

@@ -151,7 +151,6 @@ pub fn dedupe(tasks: Vec<Task>) -> Vec<Task> {
         let hint = task.skill_hint.clone();
         let place = *places.entry(task.id.clone()).or_insert(kept.len());
         if place == kept.len() {
-            task.source_sessions = unique(task.source_sessions);
             kept.push(task);
             hints.push(Vec::new());
         } else {

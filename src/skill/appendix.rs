@@ -47,36 +47,30 @@ pub fn ensure(document: &str) -> String {
 }
 
 /// The document whose one appendix, at the end, holds the old notes followed by the new ones,
-/// each meaning once. Without new notes the document is unchanged.
+/// each meaning once.
 #[must_use]
 pub fn append(document: &str, new: &[String]) -> String {
-    let new = dedupe(new);
-    if new.is_empty() {
-        return document.to_owned();
-    }
     let mut all = notes(document);
-    all.extend(new);
+    all.extend_from_slice(new);
     write(document, &all)
 }
 
 /// The document whose one appendix, at the end, holds exactly these notes, each meaning once.
+/// Markers inside notes are deleted, so that no note can end the region.
 #[must_use]
 pub fn write(document: &str, notes: &[String]) -> String {
-    format!(
-        "{}\n\n{}\n",
-        region::remove(document, KIND),
-        block(&dedupe(notes))
-    )
+    let notes: Vec<String> = notes.iter().map(|note| region::without_markers(note)).collect();
+    format!("{}\n\n{}\n", region::remove(document, KIND), block(&dedupe(&notes)))
 }
 
 /// The notes with blanks collapsed, without empty ones and without repetitions (by
-/// [`canonical`]); the first form of each stays, in order. Markers inside notes are deleted.
+/// [`canonical`]); the first form of each stays, in order.
 #[must_use]
 pub fn dedupe(notes: &[String]) -> Vec<String> {
     let mut seen = HashSet::new();
     let mut kept = Vec::new();
     for note in notes {
-        let note = collapse_blanks(&region::without_markers(note));
+        let note = collapse_blanks(note);
         let key = canonical(&note);
         if !key.is_empty() && seen.insert(key) {
             kept.push(note);
@@ -106,10 +100,8 @@ fn block(notes: &[String]) -> String {
 
 fn note_of_line(line: &str) -> Option<String> {
     let line = strip(line);
-    if line.is_empty()
-        || strip(line.trim_start_matches('#')) == HEADING.trim_start_matches('#').trim()
-            && line.starts_with('#')
-    {
+    let title = HEADING.trim_start_matches('#');
+    if line.is_empty() || strip(line.trim_start_matches('#')) == strip(title) {
         return None;
     }
     let text = match line.strip_prefix("- ") {

@@ -71,7 +71,8 @@ fn patch_apply(vector: &Vector) -> Value {
 fn projection(input: &Value) -> Result<GateProjection, String> {
     let words = input["leading_words"].as_array().map(|_| texts(&input["leading_words"]));
     Ok(GateProjection {
-        metric: GateMetric::from_name(&text(input, "metric")).map_err(|error| error.to_string())?,
+        // A stored metric has its canonical name; only the configuration is read leniently.
+        metric: serde_json::from_value::<GateMetric>(input["metric"].clone()).map_err(|error| error.to_string())?,
         mixed_weight: input["mixed_weight"].as_f64().unwrap_or_default(),
         density: input["use_semantic_density"]
             .as_bool()

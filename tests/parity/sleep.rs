@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use skillopt_sleep::night::exact::{contains_reference, keyword_share};
+use skillopt_sleep::night::exact::{contains_reference, keyword_share, normalise};
 use skillopt_sleep::night::feedback::Phrases;
 use skillopt_sleep::night::rule_judge::{self, Tools, char_bound, check};
 use skillopt_sleep::night::split::{self, Fractions};
@@ -29,15 +29,15 @@ fn phrases(input: &Value, key: &str) -> Vec<String> {
 
 fn feedback(vector: &Vector) -> Value {
     let input = &vector.input;
-    let phrases = Phrases::with_extra(&phrases(input, "extra_negative"), &phrases(input, "extra_positive"));
+    let phrases = Phrases::with_own(&phrases(input, "extra_negative"), &phrases(input, "extra_positive"));
     json!(phrases.signals(&text(input, "text")))
 }
 
 fn task_ids(vector: &Vector) -> Value {
     let input = &vector.input;
-    if let Some(count) = input.get("n").or_else(|| input.get("limit")).and_then(Value::as_u64) {
-        let count = usize::try_from(count).expect("a small number");
-        return json!(task::short(&text(input, "text"), count));
+    if let Some(long) = input["shorten"].as_str() {
+        let count = usize::try_from(input["n"].as_u64().expect("a count")).expect("a small number");
+        return json!({"shortened": task::short(long, count)});
     }
     let (project, intent) = (text(input, "project"), text(input, "intent"));
     json!({
@@ -66,6 +66,9 @@ fn rule_judge_ops(vector: &Vector) -> Value {
 }
 
 fn exact_scoring(vector: &Vector) -> Value {
+    if let Some(text) = vector.input["normalise"].as_str() {
+        return json!({"normalised": normalise(text)});
+    }
     let (reference, response) = (text(&vector.input, "reference"), text(&vector.input, "response"));
     json!({
         "exact": f64::from(u8::from(contains_reference(&reference, &response))),

@@ -60,8 +60,8 @@ impl Mender<'_> {
             let rest = self.rest();
             let trimmed = rest.trim_start();
             let skipped = rest.len() - trimmed.len();
-            let comment = if trimmed.starts_with("/*") {
-                trimmed[2..].find("*/").map_or(trimmed.len(), |end| end + 4)
+            let comment = if let Some(inside) = trimmed.strip_prefix("/*") {
+                inside.find("*/").map_or(trimmed.len(), |end| end + 4)
             } else if trimmed.starts_with("//") || trimmed.starts_with('#') {
                 trimmed.find('\n').unwrap_or(trimmed.len())
             } else {

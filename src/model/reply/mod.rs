@@ -42,13 +42,7 @@ pub fn extract_object(text: &str) -> Option<Value> {
     if let Some(value) = only_parsable(text) {
         return Some(value);
     }
-    let candidate = fenced
-        .iter()
-        .find_map(|block| only_span(&text[block.clone()]).map(|span| &text[block.clone()][span]))
-        .or_else(|| only_span(text).map(|span| &text[span]))?;
-    looks_like_object(candidate)
-        .then(|| mend(candidate))
-        .flatten()
+    fenced.iter().find_map(|block| mend_only_span(&text[block.clone()])).or_else(|| mend_only_span(text))
 }
 
 /// The one JSON array in a reply: in the first fenced `json` block that parses as one, or else the
@@ -131,29 +125,32 @@ const MOST_FENCES: usize = 16;
 /// The value of the only balanced span that parses. A second span that parses, or one that looks
 /// like an object and does not parse, makes the choice ambiguous.
 fn only_parsable(text: &str) -> Option<Value> {
-    [Quotes::Ignore, Quotes::Hide]
-        .into_iter()
-        .find_map(|quotes| {
-            let mut found = None;
-            for span in scan::objects(text, quotes).spans {
-                let span = &text[span];
-                match parse_object(span) {
-                    Some(value) => {
-                        if found.replace(value).is_some() {
-                            return None;
-                        }
-                    }
-                    None if looks_like_object(span) => return None,
-                    None => {}
-                }
+    [Quotes::Ignore, Quotes::Hide].into_iter().find_map(|quotes| {
+        let mut found = None;
+        for span in scan::objects(text, quotes).spans {
+            let span = &text[span];
+            let value = parse_object(span);
+            let ambiguous = if value.is_some() { found.is_some() } else { looks_like_object(span) };
+            if ambiguous {
+                return None;
             }
-            found
-        })
+            found = found.or(value);
+        }
+        found
+    })
 }
 
-fn only_span(text: &str) -> Option<Range<usize>> {
+/// The only balanced span of a text, mended. A quote that was left out shifts where strings seem to
+/// be, so the span may have ended too soon; then it is tried up to the last brace.
+fn mend_only_span(text: &str) -> Option<Value> {
     let mut spans = scan::objects(text, Quotes::Hide).spans.into_iter();
-    spans.next().filter(|_| spans.next().is_none())
+    let span = spans.next().filter(|_| spans.next().is_none())?;
+    let whole = span.start..text.rfind('}')? + 1;
+    let candidate = &text[span];
+    if !looks_like_object(candidate) {
+        return None;
+    }
+    mend(candidate).or_else(|| mend(&text[whole]))
 }
 
 /// Whether a span starts like an object rather than like braces in prose.
