@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use miette::Diagnostic as _;
 
-use super::context::Context;
+use super::context::{Context, config_failure};
 use super::failure::{ExitStatus, Failure};
 use super::models as cli_models;
 use crate::bench::dataset::Dataset;
 use crate::bench::searchqa::{self, SearchQa};
 use crate::config::EngineConfig;
 use crate::config::modes::SplitMode;
+use crate::config::night::NightBudget;
 use crate::model::{ChatModel, ModelsConfig};
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
 use crate::trainer::settings::Settings;
@@ -52,9 +53,15 @@ pub(super) fn config(
     })
 }
 
-/// The models that the configuration names.
-pub(super) fn models(config: &EngineConfig) -> Result<ModelsConfig, Failure> {
-    config.models().map_err(|error| cli_models::failure(&error))
+/// The models that the configuration names, under the limits of `--budget`.
+pub(super) fn models(config: &EngineConfig, limits: &[String]) -> Result<ModelsConfig, Failure> {
+    let mut budget = NightBudget::none();
+    for limits in limits {
+        budget.apply(limits).map_err(|error| config_failure(&error))?;
+    }
+    let mut models = config.models().map_err(|error| cli_models::failure(&error))?;
+    models.budget = budget.limits();
+    Ok(models)
 }
 
 /// The benchmark's items.

@@ -52,7 +52,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let skill_text = bench::read_skill(&args.skill)?;
     let out_root = bench::out_root(&config);
     let dataset = bench::dataset(&config)?;
-    let models = models::build(&bench::models(&config)?, &out_root.join("calls.db"))
+    let models = models::build(&bench::models(&config, &[])?, &out_root.join("calls.db"))
         .map_err(|error| models::failure(&error))?;
     let environment = bench::environment(&config, dataset, Arc::clone(&models.target))?;
     let items = items(&environment, &args.split, config.evaluation.test_env_num.unwrap_or(0))?;

@@ -36,6 +36,9 @@ pub(super) struct Args {
     /// Go on with a run although its configuration changed (`--resume=force`).
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     resume: Option<Resume>,
+    /// Hard limits, such as `tokens=200000,usd=1,calls=300,time=45m`.
+    #[arg(long, value_name = "LIMITS")]
+    budget: Vec<String>,
     /// Load, check, show what would be done; no model call.
     #[arg(long)]
     dry_run: bool,
@@ -67,7 +70,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     same_configuration(&out_root, &config, args.resume)?;
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
     let state = run.load().map_err(|e| Failure::situation(&e))?.unwrap_or_else(|| State::new(initial));
-    let models = models::build(&bench::models(&config)?, &out_root.join("calls.db"))
+    let models = models::build(&bench::models(&config, &args.budget)?, &out_root.join("calls.db"))
         .map_err(|error| models::failure(&error))?;
     write_atomic_json(&out_root.join("config.json"), &config.to_json()).map_err(|e| Failure::situation(&e))?;
     for notice in &config.notices {

@@ -202,6 +202,17 @@ impl Default for NightBudget {
 }
 
 impl NightBudget {
+    /// No limit at all.
+    #[must_use]
+    pub fn none() -> NightBudget {
+        NightBudget {
+            tokens: None,
+            usd: None,
+            calls: None,
+            time: None,
+        }
+    }
+
     /// Applies `--budget tokens=N,usd=N,calls=N,time=DUR`; `none` as a value takes a limit away.
     ///
     /// # Errors

@@ -2,12 +2,12 @@
 
 use futures::future::join_all;
 use minijinja::context;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::error::TrainError;
 use super::merge_plan::{self, Combination};
 use super::optimizer::Optimizer;
-use super::patch::Patch;
+use super::patch::{Item, Patch};
 use super::reflect::Proposals;
 use super::update_mode::UpdateMode;
 
@@ -25,7 +25,7 @@ pub async fn aggregate(
     dir: &str,
 ) -> Result<Patch, TrainError> {
     let merge = Merge { optimizer, skill, mode, batch_size, dir };
-    let known: Vec<Map<String, Value>> = proposals
+    let known: Vec<Item> = proposals
         .failure
         .iter()
         .chain(&proposals.success)
@@ -37,9 +37,40 @@ pub async fn aggregate(
     )
     .await?;
     let mut merged = merge.combine(failure, success).await?;
+    unite_equals(&mut merged);
     trace_evidence(&mut merged, &known);
     Ok(merged)
 }
+
+/// Analysts who see the same cause propose the same edit, and a merge that fell back keeps every
+/// one. Applying a text twice is never meant: equal items become one, with their support added up.
+fn unite_equals(patch: &mut Patch) {
+    let same = |one: &Item, other: &Item| {
+        let mut keys = one.keys().chain(other.keys()).filter(|key| !COUNTERS.contains(&key.as_str()));
+        keys.all(|key| one.get(key) == other.get(key))
+    };
+    let support = |item: &Item| item.get("support_count").and_then(Value::as_u64).unwrap_or(0);
+    let mut united: Vec<Item> = Vec::new();
+    for item in patch.items.drain(..) {
+        match united.iter_mut().find(|kept| same(kept, &item)) {
+            Some(kept) => {
+                let sum = support(kept) + support(&item);
+                kept.insert("support_count".to_owned(), json!(sum));
+            }
+            None => united.push(item),
+        }
+    }
+    patch.items = united;
+}
+
+/// Fields of an item that say how it came about rather than what it does.
+const COUNTERS: &[&str] = &[
+    "support_count",
+    "merge_level",
+    "source_type",
+    "evidence",
+    "rationale",
+];
 
 struct Merge<'a> {
     optimizer: &'a Optimizer<'a>,
@@ -129,7 +160,7 @@ fn pretty(value: &Value) -> String {
 
 /// Models do not carry our record of where an edit was learnt through a merge. An edit with the
 /// text of a proposed one has that one's items, any other those of all.
-fn trace_evidence(merged: &mut Patch, known: &[Map<String, Value>]) {
+fn trace_evidence(merged: &mut Patch, known: &[Item]) {
     let mut all: Vec<Value> = Vec::new();
     for item in known.iter().filter_map(|item| item.get("evidence")?.as_array()).flatten() {
         if !all.contains(item) {

@@ -190,6 +190,7 @@ async fn analyse(
         guidance => reflection.guidance,
         history => reflection.history,
         meta_skill => "",
+        target_system_prompt => group.system_prompt(),
         trajectories => group.trajectories.clone(),
     };
     let sample = format!("{}/{}", reflection.dir, group.name);
@@ -197,6 +198,12 @@ async fn analyse(
 }
 
 impl Minibatch<'_> {
+    /// The system prompt that the target saw. It is the same for a whole batch, or differs only in
+    /// ways that the conversations show, so one stands for all.
+    fn system_prompt(&self) -> &str {
+        self.rollouts.first().map(|rollout| rollout.target_system_prompt.as_str()).unwrap_or_default()
+    }
+
     /// The patch in an analyst's reply, cut to the budget. The side and the size of the group are
     /// ours to say, not the model's, and each edit remembers the items that it was learnt from.
     fn patch(&self, reply: &Value, reflection: &Reflection<'_>) -> Option<Patch> {

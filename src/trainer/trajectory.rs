@@ -31,7 +31,6 @@ pub fn render(position: usize, rollout: &Rollout) -> Option<String> {
         "What a good answer has (the target never sees this)",
         &rollout.reference_text,
     );
-    section("System prompt of the target", &rollout.target_system_prompt);
     section("User prompt of the target", &rollout.target_user_prompt);
     text.push_str("Conversation:\n");
     text.push_str(&conversation(&rollout.conversation));

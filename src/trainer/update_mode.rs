@@ -136,28 +136,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_and_aliases_are_read_and_misspellings_refused() {
-        assert_eq!(UpdateMode::from_name(" Edits "), Ok(UpdateMode::Patch));
-        assert_eq!(
-            UpdateMode::from_name("REWRITE"),
-            Ok(UpdateMode::RewriteFromSuggestions)
-        );
-        assert_eq!(
-            UpdateMode::from_name("full_rewrite"),
-            Ok(UpdateMode::FullRewriteMinibatch)
-        );
-        assert!(UpdateMode::from_name("pach").is_err());
-        for mode in [
-            UpdateMode::Patch,
-            UpdateMode::RewriteFromSuggestions,
-            UpdateMode::FullRewriteMinibatch,
-        ] {
-            assert_eq!(UpdateMode::from_name(mode.name()), Ok(mode));
-            assert_eq!(serde_json::to_value(mode).unwrap(), mode.name());
-        }
-    }
-
-    #[test]
     fn the_short_form_has_no_counters() {
         let item = json!({"op": "append", "content": "x", "support_count": 3});
         let short = UpdateMode::Patch.short_form(item.as_object().unwrap());

@@ -63,6 +63,15 @@ impl AllowedRoots {
         self.documents.iter().any(|document| document == path)
     }
 
+    /// Whether a canonical path is one of the allowed directories or lies in one.
+    pub(crate) fn reaches(&self, real: &Path) -> bool {
+        self.confines(real)
+            || self
+                .roots
+                .iter()
+                .any(|root| root.is_absolute() && real_place(root).as_deref() == Some(real))
+    }
+
     /// Whether a canonical path is one that may be written.
     pub(crate) fn confines(&self, real: &Path) -> bool {
         let in_root = self.roots.iter().any(|root| {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::{Map, Value, json};
 
+use skillopt_sleep::config::modes::Mode as _;
 use skillopt_sleep::model::reply;
 use skillopt_sleep::skill::{self, Edit, apply_patch, density, edit::EditReport};
 use skillopt_sleep::trainer::gate_rule::{DensityBonus, GateMetric, GateProjection, decide};
@@ -117,7 +118,7 @@ fn gate_score(vector: &Vector) -> Value {
 fn lr_schedule(vector: &Vector) -> Value {
     let input = &vector.input;
     let number = |key: &str| usize::try_from(input[key].as_u64().unwrap_or(0)).expect("a small number");
-    let scheduler = match LrScheduler::from_name(&text(input, "mode")) {
+    let scheduler = match LrScheduler::parse(&text(input, "mode")) {
         Ok(scheduler) => scheduler,
         Err(error) => return refused(error),
     };
@@ -229,7 +230,7 @@ impl Merging {
 
 fn merge(vector: &Vector) -> Value {
     let input = &vector.input;
-    let mode = UpdateMode::from_name(&text(input, "update_mode")).expect("a mode");
+    let mode = UpdateMode::parse(&text(input, "update_mode")).expect("a mode");
     let batch_size = usize::try_from(input["batch_size"].as_u64().expect("a size")).expect("a small number");
     let side = |key: &str| -> Vec<Patch> {
         input[key].as_array().into_iter().flatten().map(|patch| Patch::from_value(mode, patch)).collect()
@@ -256,7 +257,7 @@ fn merge(vector: &Vector) -> Value {
 }
 
 fn normalise_patches(vector: &Vector) -> Value {
-    let mode = UpdateMode::from_name(&text(&vector.input, "update_mode")).expect("a mode");
+    let mode = UpdateMode::parse(&text(&vector.input, "update_mode")).expect("a mode");
     let raw: Vec<Value> = vector.input["raw_patches"].as_array().cloned().unwrap_or_default();
     let (failure, success) = normalise_all(raw.iter().map(|raw| (raw, None)), mode);
     let shown = |patches: Vec<Patch>| -> Vec<Value> {
@@ -277,7 +278,7 @@ fn normalise_patches(vector: &Vector) -> Value {
 
 fn update_modes(vector: &Vector) -> Value {
     let input = &vector.input;
-    let mode = match UpdateMode::from_name(&text(input, "mode")) {
+    let mode = match UpdateMode::parse(&text(input, "mode")) {
         Ok(mode) => mode,
         Err(error) => return refused(error),
     };
