@@ -387,6 +387,15 @@ fn env(reader: &mut Reader<'_>, name: String, loaded: &Loaded) -> Result<EnvSect
             format!("is {split_ratio}; it must be three whole numbers in quotes, like \"2:1:7\""),
         ));
     }
+    let split_mode = reader.mode("split_mode", SplitMode::Ratio)?;
+    let split_dir = reader.path("split_dir")?;
+    if split_mode == SplitMode::SplitDir && split_dir.is_none() {
+        return Err(ConfigError::Missing {
+            key: "env.split_dir".to_owned(),
+            reason: "with `split_mode: split_dir` it must name the folder with train, val and test"
+                .to_owned(),
+        });
+    }
     let is_own = |key: &str| {
         SETTINGS.iter().all(|setting| setting.flat != key)
             && COMMON_ENV.iter().all(|(common, _)| *common != key)
@@ -403,10 +412,10 @@ fn env(reader: &mut Reader<'_>, name: String, loaded: &Loaded) -> Result<EnvSect
         name,
         skill_init: reader.path("skill_init")?,
         out_root: reader.path("out_root")?,
-        split_mode: reader.mode("split_mode", SplitMode::Ratio)?,
+        split_mode,
         split_ratio: Some(split_ratio).filter(|ratio| !ratio.trim().is_empty()),
         split_seed: reader.optional("split_seed", i64::MIN)?,
-        split_dir: reader.path("split_dir")?,
+        split_dir,
         data_path: reader.path("data_path")?,
         split_output_dir: reader.path("split_output_dir")?,
         limit: reader.count("limit")?,

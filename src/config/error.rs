@@ -15,7 +15,8 @@ pub enum Origin {
         /// Its line.
         line: usize,
     },
-    /// An option of the command line, as it was typed.
+    /// A `--set` or `--cfg-options` of this key; the value is not kept, because it may be a
+    /// credential.
     Override(String),
 }
 
@@ -24,7 +25,7 @@ impl fmt::Display for Origin {
         match self {
             Origin::Default => f.write_str("built-in default"),
             Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
-            Origin::Override(text) => write!(f, "--set {text}"),
+            Origin::Override(key) => write!(f, "--set {key}"),
         }
     }
 }

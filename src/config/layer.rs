@@ -39,6 +39,14 @@ impl Origins {
         self.0.get(path).cloned().unwrap_or(Origin::Default)
     }
 
+    /// The keys that options of the command line set.
+    pub fn overridden(&self) -> impl Iterator<Item = &str> {
+        self.0
+            .iter()
+            .filter(|(_, origin)| matches!(origin, Origin::Override(_)))
+            .map(|(key, _)| key.as_str())
+    }
+
     pub(super) fn set(&mut self, path: &str, origin: Origin) {
         self.0.insert(path.to_owned(), origin);
     }

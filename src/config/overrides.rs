@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::flatten::{COMMON_ENV, Kind, by_flat, by_place, is_structured};
+use super::flatten::{COMMON_ENV, Kind, RETIRED, by_flat, by_place, is_structured};
 use super::layer::{Origins, canonical, is_section};
 use super::yaml::join;
 use super::{ConfigError, Origin};
@@ -87,19 +87,21 @@ pub fn apply<S: AsRef<str>>(
     let structured = is_structured(map);
     for text in overrides {
         let text = text.as_ref();
+        let (key, value) = text.split_once('=').unwrap_or((text, ""));
+        // The value stays out of messages: it may be a credential.
         let failure = |reason: String| ConfigError::Override {
             option: "--set",
-            text: text.to_owned(),
+            text: key.to_owned(),
             reason,
         };
-        let (key, value) = text
-            .split_once('=')
-            .ok_or_else(|| failure("it has no `=`; write key=value".to_owned()))?;
+        if key.len() == text.len() {
+            return Err(failure("it has no `=`; write key=value".to_owned()));
+        }
         let target = target(map, structured, key);
         let value = typed(&target, value);
         match &target {
             Target::Top(name) => {
-                origins.set(name, Origin::Override(text.to_owned()));
+                origins.set(name, Origin::Override(key.to_owned()));
                 map.insert(name.clone(), value);
             }
             Target::Within(section, leaf) => {
@@ -110,7 +112,7 @@ pub fn apply<S: AsRef<str>>(
                     return Err(failure(format!("`{section}` is not a section")));
                 };
                 leaves.insert(leaf.clone(), value);
-                origins.set(&join(section, leaf), Origin::Override(text.to_owned()));
+                origins.set(&join(section, leaf), Origin::Override(key.to_owned()));
             }
         }
     }
@@ -133,7 +135,8 @@ fn target(map: &Map<String, Value>, structured: bool, key: &str) -> Target {
             if let Some(setting) = by_place(section, leaf) {
                 return Target::Top(setting.flat.to_owned());
             }
-            if section == "env" {
+            // A retired key must not turn a flat file into a structured one.
+            if section == "env" || (section, leaf) == RETIRED {
                 return Target::Top(leaf.to_owned());
             }
         }
@@ -236,10 +239,10 @@ mod tests {
             .as_object()
             .cloned()
             .unwrap();
-        for text in ["train", "train.seed=1"] {
+        for (text, key) in [("train", "train"), ("train.seed=1", "train.seed")] {
             let error = apply(&mut map, &mut Origins::default(), &[text]).unwrap_err();
             assert!(
-                error.to_string().starts_with(&format!("--set {text}: ")),
+                error.to_string().starts_with(&format!("--set {key}: ")),
                 "{error}"
             );
         }

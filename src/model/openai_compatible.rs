@@ -1,8 +1,8 @@
 //! Any server that speaks OpenAI's Chat Completions: hosted ones, gateways, and local ones such as
 //! llama.cpp, vLLM, Ollama or LM Studio (backends 4.2).
 //!
-//! One call is one `POST …/chat/completions`, without streaming. [`settings`] says where the
-//! server, key and model come from, [`wire`] what travels; this file sends, bounds what comes
+//! One call is one `POST …/chat/completions`, without streaming. [`Settings`] says where the
+//! server, key and model come from, `wire` what travels; this file sends, bounds what comes
 //! back, and turns every way in which a call can fail into a [`CallError`] whose message names the
 //! server, the model and what was said, and never the key.
 

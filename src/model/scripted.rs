@@ -180,7 +180,8 @@ impl Scripted {
         let script: Script = if text.trim_start().starts_with('{') {
             serde_json::from_str(text).map_err(|cause| error(cause.to_string()))?
         } else {
-            serde_saphyr::from_str(text).map_err(|cause| error(cause.to_string()))?
+            serde_saphyr::from_str(text)
+                .map_err(|cause| error(cause.without_snippet().to_string()))?
         };
         let rules = script
             .rules

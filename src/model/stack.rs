@@ -222,6 +222,9 @@ impl Models {
         target: Arc<dyn ChatModel>,
         journal: Option<&Path>,
     ) -> Result<Models, ModelError> {
+        for role in Role::ALL {
+            config.role(role).check(role)?;
+        }
         check_budget(config)?;
         let meter = Arc::new(Meter::default());
         let budget = Arc::new(Budget::new(config.budget));
@@ -235,10 +238,7 @@ impl Models {
             let role_config = config.role(role);
             let health = Arc::new(Health::default());
             let policy = Policy {
-                attempts: role_config
-                    .retries
-                    .unwrap_or(Policy::default().attempts)
-                    .max(1),
+                attempts: role_config.retries.unwrap_or(Policy::default().attempts),
                 ..Policy::default()
             };
             let limit = Arc::new(Limit::new(role_config.concurrency()));

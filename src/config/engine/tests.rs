@@ -79,7 +79,7 @@ fn unknown_keys_name_their_line_and_the_nearest_right_one() {
     for (item, part) in [
         (
             "env.judge_modl=x",
-            "--set env.judge_modl=x: unknown key `env.judge_modl`; did you mean `env.judge_model`?",
+            "--set env.judge_modl: unknown key `env.judge_modl`; did you mean `env.judge_model`?",
         ),
         ("env.image_detail=x", "unknown key `env.image_detail`"),
         ("train.seed =5", "did you mean `train.seed`?"),
@@ -116,6 +116,7 @@ fn wrong_types_ranges_and_names_are_errors_before_anything_happens() {
             "`env.name` is not set: name the benchmark: searchqa, docvqa",
         ),
         ("train.seed=null", "`train.seed` is not set"),
+        ("env.split_mode=split_dir", "`env.split_dir` is not set"),
     ] {
         let items = ["env.name=searchqa", item];
         let error = built_in(&items).unwrap_err().to_string();
@@ -144,6 +145,16 @@ fn a_file_without_the_shipped_base_says_what_is_missing() {
 }
 
 #[test]
+fn a_retired_option_leaves_a_flat_file_flat() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("c.yaml");
+    fs_err::write(&path, "env: searchqa\nbatch_size: 3\n").unwrap();
+    let loaded = layer::load(&path, &["gradient.max_analyst_rounds=3"]).unwrap();
+    assert!(!loaded.structured);
+    assert_eq!(loaded.flat["env"], json!("searchqa"));
+}
+
+#[test]
 fn retired_and_unused_keys_are_said_to_have_no_effect() {
     let items = [
         "env.name=searchqa",
@@ -168,7 +179,14 @@ fn the_record_of_a_run_holds_no_credential() {
         "model.azure_openai_api_key=verysecret",
         "model.minimax_api_key=0012",
     ];
-    let record = built_in(&items).unwrap().to_json();
+    let config = built_in(&items).unwrap();
+    let notices = config.notices.join("\n");
+    assert!(
+        notices.contains("`model.minimax_api_key` on the command line"),
+        "{notices}"
+    );
+    assert!(!notices.contains("verysecret"), "{notices}");
+    let record = config.to_json();
     assert_eq!(record["azure_openai_api_key"], json!("[redacted]"));
     assert_eq!(record["minimax_api_key"], json!("[redacted]"));
     assert_eq!(record["batch_size"], json!(40));

@@ -75,7 +75,7 @@ fn values_know_the_file_line_or_option_that_set_them() {
     let of = |key: &str| loaded.origins.of(key).to_string();
     assert_eq!(of("train.seed"), format!("{}:4", entry.display()));
     assert!(of("train.batch_size").ends_with("base.yaml:3"));
-    assert_eq!(of("train.num_epochs"), "--set train.num_epochs=4");
+    assert_eq!(of("train.num_epochs"), "--set train.num_epochs");
     assert_eq!(of("train.accumulation"), "built-in default");
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::config::modes::GateMetric;
 
 fn parse(text: &str) -> Result<NightConfig, ConfigError> {
     NightConfig::parse(Path::new("config.yaml"), text)

@@ -6,7 +6,8 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::Backend;
+use super::{Backend, ModelError};
+use crate::model::Role;
 use crate::model::openai_compatible::Secret;
 
 /// One role's model. What is absent is looked up in the environment, or has the default of its
@@ -49,7 +50,30 @@ impl RoleConfig {
     /// The most calls at once.
     #[must_use]
     pub fn concurrency(&self) -> usize {
-        self.concurrency.unwrap_or(8).max(1)
+        self.concurrency.unwrap_or(8)
+    }
+
+    /// Checks the numbers that no backend looks at.
+    pub(super) fn check(&self, role: Role) -> Result<(), ModelError> {
+        let invalid = |leaf: &str, reason: &str| ModelError::Invalid {
+            what: format!("models.{role}.{leaf}"),
+            reason: reason.to_owned(),
+        };
+        if self.concurrency == Some(0) {
+            return Err(invalid("concurrency", "it must be at least 1"));
+        }
+        if self.retries == Some(0) {
+            return Err(invalid(
+                "retries",
+                "it counts the first attempt, so it must be at least 1",
+            ));
+        }
+        for (leaf, price) in [("price_in", self.price_in), ("price_out", self.price_out)] {
+            if price.is_some_and(|price| !price.is_finite() || price < 0.0) {
+                return Err(invalid(leaf, "it must be an amount of money"));
+            }
+        }
+        Ok(())
     }
 }
 

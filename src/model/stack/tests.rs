@@ -127,6 +127,25 @@ fn a_budget_in_dollars_needs_prices() {
 }
 
 #[test]
+fn numbers_of_a_role_out_of_range_are_errors() {
+    for (text, part) in [
+        ("concurrency: 0", "models.target.concurrency"),
+        ("retries: 0", "models.target.retries"),
+        ("price_in: -1", "models.target.price_in"),
+    ] {
+        let config = ModelsConfig {
+            target: serde_saphyr::from_str(text).unwrap(),
+            ..ModelsConfig::default()
+        };
+        let backend = Arc::new(Listed::new(vec![reply("a")]));
+        let error = Models::with_backends(&config, backend.clone(), backend, None)
+            .err()
+            .unwrap();
+        assert!(error.to_string().contains(part), "{error}");
+    }
+}
+
+#[test]
 fn a_role_is_read_with_time_spans_and_written_without_its_key() {
     let config: RoleConfig =
         serde_saphyr::from_str("timeout: 5m\napi_key: sk-12345\nextra_body: {top_p: 0.5}\n")
