@@ -1,15 +1,14 @@
 //! The aggregate stage: the minibatches' patches become one, by hierarchical merging (engine 9).
 
 use futures::future::join_all;
-use minijinja::context;
+use minijinja::{Value as Context, context};
 use serde_json::{Value, json};
 
 use super::error::TrainError;
 use super::merge_plan::{self, Combination};
-use super::optimizer::Optimizer;
+use super::optimizer::{Optimizer, Question};
 use super::patch::{Item, Patch};
 use super::reflect::Proposals;
-use super::update_mode::UpdateMode;
 
 /// Merges all proposals of a step. Failures and successes are merged apart, level by level, then
 /// with each other; a merge that fails falls back to keeping every edit of its inputs in order.
@@ -20,11 +19,10 @@ pub async fn aggregate(
     optimizer: &Optimizer<'_>,
     skill: &str,
     proposals: Proposals,
-    mode: UpdateMode,
     batch_size: usize,
     dir: &str,
 ) -> Result<Patch, TrainError> {
-    let merge = Merge { optimizer, skill, mode, batch_size, dir };
+    let merge = Merge { optimizer, skill, batch_size, dir };
     let known: Vec<Item> = proposals
         .failure
         .iter()
@@ -75,7 +73,6 @@ const COUNTERS: &[&str] = &[
 struct Merge<'a> {
     optimizer: &'a Optimizer<'a>,
     skill: &'a str,
-    mode: UpdateMode,
     batch_size: usize,
     dir: &'a str,
 }
@@ -115,11 +112,10 @@ impl Merge<'_> {
             patches => pretty(&batch.iter().map(|patch| self.shown(patch)).collect()),
             count => batch.len(),
             level => level,
-            meta_skill => "",
         };
         let sample = format!("{}/{template}_{level}_{index}", self.dir);
-        let reply = self.optimizer.ask("merge", template, context, &sample).await?.value();
-        Ok(merge_plan::judge(reply.as_ref(), self.mode, batch, Some(level)).patch)
+        let reply = self.ask(template, context, &sample).await?;
+        Ok(merge_plan::judge(reply.as_ref(), self.optimizer.mode, batch, Some(level)).patch)
     }
 
     async fn combine(
@@ -137,11 +133,26 @@ impl Merge<'_> {
             success => pretty(&self.shown(&success)),
             n_failure => failure.items.len(),
             n_success => success.items.len(),
-            meta_skill => "",
         };
         let sample = format!("{}/merge_final", self.dir);
-        let reply = self.optimizer.ask("merge", "merge_final", context, &sample).await?.value();
-        Ok(merge_plan::judge(reply.as_ref(), self.mode, &[failure, success], None).patch)
+        let reply = self.ask("merge_final", context, &sample).await?;
+        Ok(merge_plan::judge(reply.as_ref(), self.optimizer.mode, &[failure, success], None).patch)
+    }
+
+    async fn ask(
+        &self,
+        template: &str,
+        context: Context,
+        sample: &str,
+    ) -> Result<Option<Value>, TrainError> {
+        let question = Question {
+            stage: "merge",
+            template,
+            context,
+            sample,
+            max_tokens: self.optimizer.items_tokens(),
+        };
+        Ok(self.optimizer.ask(question).await?.value())
     }
 
     /// A patch as the optimizer sees it: without our own book-keeping.
@@ -150,7 +161,7 @@ impl Merge<'_> {
         for item in &mut patch.items {
             item.remove("evidence");
         }
-        patch.to_value(self.mode)
+        patch.to_value(self.optimizer.mode)
     }
 }
 
