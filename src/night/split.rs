@@ -89,6 +89,41 @@ pub fn current_name(split: &str) -> &str {
     }
 }
 
+/// The tasks of one night, by what they are for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NightSplit {
+    /// The positions of the tasks to learn from.
+    pub train: Vec<usize>,
+    /// The positions of the tasks that the gate scores.
+    pub val: Vec<usize>,
+    /// Whether a task is on both sides, so that the gate proves nothing.
+    pub leaked: bool,
+}
+
+/// Parts a night's tasks. Where one side is empty the other stands in for it, and the night counts
+/// as leaked; test tasks never do (sleep-night 13.1).
+#[must_use]
+pub fn part(tasks: &[Task]) -> NightSplit {
+    let of = |wanted: &str| -> Vec<usize> {
+        (0..tasks.len()).filter(|&index| current_name(&tasks[index].split) == wanted).collect()
+    };
+    let (mut train, mut val, mut leaked) = (of("train"), of("val"), false);
+    if val.is_empty() {
+        val.clone_from(&train);
+        if val.is_empty() {
+            val = (0..tasks.len()).filter(|&index| tasks[index].split != "test").collect();
+        }
+        leaked = !val.is_empty();
+    }
+    if train.is_empty() {
+        train.clone_from(&val);
+        leaked = leaked || !train.is_empty();
+    }
+    let ids: std::collections::HashSet<&str> = train.iter().map(|&index| tasks[index].id.as_str()).collect();
+    let shared = val.iter().any(|&index| ids.contains(tasks[index].id.as_str()));
+    NightSplit { train, val, leaked: leaked || shared }
+}
+
 fn move_smallest(tasks: &mut [Task], keys: &[[u8; 32]], from: &str, to: &str) {
     let movable = |task: &Task| task.split == from && !task.is_dream();
     let smallest = (0..tasks.len())
