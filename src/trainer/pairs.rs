@@ -121,7 +121,7 @@ impl Comparison {
         previous: &[Map<String, Value>],
         current: &[Map<String, Value>],
     ) -> Comparison {
-        let (previous, current) = (by_id(previous), by_id(current));
+        let (previous, current) = (measured_by_id(previous), measured_by_id(current));
         let mut comparison = Comparison::default();
         for item in items {
             let id = id_of(item);
@@ -164,8 +164,13 @@ pub fn safe_id(id: &str) -> String {
     if name.is_empty() { "item".to_owned() } else { name }
 }
 
-fn by_id(rows: &[Map<String, Value>]) -> HashMap<String, &Map<String, Value>> {
-    rows.iter().map(|row| (id_of(row), row)).collect()
+/// The rows that have an id and no score that is there without being a number.
+fn measured_by_id(rows: &[Map<String, Value>]) -> HashMap<String, &Map<String, Value>> {
+    let is_score = |row: &Map<String, Value>, key: &str| row.get(key).is_none_or(|score| number(score).is_some());
+    rows.iter()
+        .filter(|row| row.contains_key("id") && is_score(row, "hard") && is_score(row, "soft"))
+        .map(|row| (id_of(row), row))
+        .collect()
 }
 
 fn id_of(row: &Map<String, Value>) -> String {
@@ -180,7 +185,11 @@ fn side(row: &Map<String, Value>) -> Side {
     Side {
         hard: u8::from(!row_failed(row)),
         soft: row.get("soft").and_then(number).unwrap_or(0.0),
-        predicted_answer: first_text(row, &["predicted_answer", "answer"]).unwrap_or_else(|| "N/A".to_owned()),
+        predicted_answer: row
+            .get("predicted_answer")
+            .or_else(|| row.get("answer"))
+            .filter(|answer| !answer.is_null())
+            .map_or_else(|| "N/A".to_owned(), plain),
         fail_reason: first_text(row, &["fail_reason"]).unwrap_or_default(),
     }
 }

@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use skillopt_sleep::skill::region;
 
-use super::Vector;
 use super::compare::differences;
+use super::{Vector, block};
 
 /// Whether a file among the vectors is data for other groups rather than a group.
 pub(super) fn is_data(group: &str) -> bool {
@@ -61,6 +61,25 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
         "invalid_checks_do_not_pass" => invalid_checks_do_not_pass(vector, ours),
         "stricter" => ours["exact"].as_f64() <= expected["exact"].as_f64() && ours["keyword_soft"].as_f64() <= expected["keyword_soft"].as_f64(),
         "one_line_sections" => ours == &json!({"pass": false, "invalid": false}) && input["op"] == "section_present",
+        "unmeasured_is_left_out" => unmeasured_is_left_out(vector, ours),
+        "tiny_credit" => scores(input, "hard").iter().any(|score| *score > 0.0 && *score < 1e-9),
+        "tiny_credit_is_failure" => ours["counts"]["improved"].as_u64() <= expected["counts"]["improved"].as_u64(),
+        // Replies of the optimizer and the judge.
+        "other_digits" => strings(input).iter().any(|text| text.chars().any(|c| c.is_numeric() && !c.is_ascii())),
+        "fenced_array" => input["reply"].as_str().is_some_and(|reply| reply.starts_with("```json\n[")),
+        "schedule_decides" => ours["decision"]["fallback"] == json!(true),
+        "not_plain_text" => not_plain_text(&input["reply"]),
+        "no_made_up_text" => ours["result"].is_null() || !ours["result"].to_string().contains("None"),
+        "no_grade" => !reply_score(input).is_some_and(|score| (0.0..=1.0).contains(&score)),
+        "not_measured" => ours["parse_failed"] == json!(true),
+        "array_in_object" => input["kind"] == "array" && input["text"].as_str().is_some_and(|text| text.trim().starts_with('{')),
+        "nothing_found" => ours["found"] == json!(false),
+        // The learnt block.
+        "writes_a_block" => input["document"].is_string(),
+        "block_is_edited_in_place" => block::edited_in_place(vector, ours),
+        "starts_a_skill" => input["scaffold"].is_string(),
+        "scaffold_reads_back" => block::scaffold_reads_back(vector, ours),
+        "one_slow_region_at_most" => block::one_slow_region_at_most(vector, ours),
         _ => panic!("no such condition: {name}"),
     }
 }
@@ -190,4 +209,55 @@ fn invalid_checks_do_not_pass(vector: &Vector, ours: &Value) -> bool {
     let failed = vector.expected["failed"].as_array().map_or(0, Vec::len) + invalid;
     differences(&json!({"hard": 0.0, "soft": soft}), ours, true).is_empty()
         && ours["failed"].as_array().is_some_and(|ours| ours.len() == failed)
+}
+
+fn ids_with_scores(rows: &Value) -> HashSet<String> {
+    let rows = rows.as_array().into_iter().flatten();
+    rows.filter(|row| row.get("id").is_some() && !strings_of_null(row))
+        .map(|row| row["id"].as_str().map_or_else(|| row["id"].to_string(), str::to_owned))
+        .collect()
+}
+
+/// The recorded pairs, without those of items that one side did not measure.
+fn unmeasured_is_left_out(vector: &Vector, ours: &Value) -> bool {
+    let (before, now) = (ids_with_scores(&vector.input["prev"]), ids_with_scores(&vector.input["curr"]));
+    let pairs = ours["pairs"].as_array().cloned().unwrap_or_default();
+    let items = vector.input["items"].as_array().map_or(0, Vec::len);
+    let measured = |id: &Value| id.as_str().is_some_and(|id| before.contains(id) && now.contains(id));
+    if vector.expected.get("error").is_some() {
+        return pairs.len() < items && pairs.iter().all(|pair| measured(&pair["id"]));
+    }
+    let recorded: Vec<Value> =
+        vector.expected["pairs"].as_array().into_iter().flatten().filter(|pair| measured(&pair["id"])).cloned().collect();
+    pairs.len() < items && differences(&json!(recorded), &json!(pairs), false).is_empty()
+}
+
+fn scores(value: &Value, key: &str) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(|item| scores(item, key)).collect(),
+        Value::Object(fields) => {
+            fields.iter().flat_map(|(name, value)| if name == key { value.as_f64().into_iter().collect() } else { scores(value, key) }).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn not_plain_text(reply: &Value) -> bool {
+    reply.as_object().is_some_and(|fields| {
+        ["new_skill", "slow_update_content", "meta_skill_content", "reasoning"]
+            .iter()
+            .filter_map(|key| fields.get(*key))
+            .any(|value| value.as_str().is_none_or(|text| text.trim().is_empty()))
+    })
+}
+
+/// The score in a judge's reply, as far as it is plain.
+fn reply_score(input: &Value) -> Option<f64> {
+    let reply = input["reply"].as_str()?;
+    let object: Value = serde_json::from_str(&reply[reply.find('{')?..=reply.rfind('}')?]).ok()?;
+    match &object["score"] {
+        Value::String(text) => text.parse().ok(),
+        Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
+        other => other.as_f64(),
+    }
 }

@@ -11,6 +11,7 @@
 //! another folder of vectors of the same groups.
 
 mod bench;
+mod block;
 mod checks;
 mod compare;
 mod deviations;
