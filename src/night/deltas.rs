@@ -45,9 +45,12 @@ pub fn task_deltas(
     baseline: &[(String, f64)],
     candidate: &[(String, f64)],
 ) -> Vec<TaskDelta> {
-    let by_id = |scores: &[(String, f64)]| -> HashMap<String, f64> { scores.iter().cloned().collect() };
+    let by_id =
+        |scores: &[(String, f64)]| -> HashMap<String, f64> { scores.iter().cloned().collect() };
     let (baseline, candidate) = (by_id(baseline), by_id(candidate));
-    let finite = |scores: &HashMap<String, f64>, id: &str| scores.get(id).copied().filter(|score| score.is_finite());
+    let finite = |scores: &HashMap<String, f64>, id: &str| {
+        scores.get(id).copied().filter(|score| score.is_finite())
+    };
     tasks
         .iter()
         .map(|(id, tags)| {
@@ -72,7 +75,9 @@ pub fn task_deltas(
 /// Whether any task regressed.
 #[must_use]
 pub fn any_regressed(deltas: &[TaskDelta]) -> bool {
-    deltas.iter().any(|delta| delta.status == DeltaStatus::Regressed)
+    deltas
+        .iter()
+        .any(|delta| delta.status == DeltaStatus::Regressed)
 }
 
 #[cfg(test)]
@@ -86,7 +91,10 @@ mod tests {
         let candidate = [("a".to_owned(), 0.75), ("b".to_owned(), f64::NAN)];
         let deltas = task_deltas(&tasks, &baseline, &candidate);
         assert_eq!(deltas[0].status, DeltaStatus::Improved);
-        assert_eq!((deltas[1].status, deltas[1].candidate_score), (DeltaStatus::Regressed, None));
+        assert_eq!(
+            (deltas[1].status, deltas[1].candidate_score),
+            (DeltaStatus::Regressed, None)
+        );
         assert!(any_regressed(&deltas));
     }
 }

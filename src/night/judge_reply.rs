@@ -47,18 +47,32 @@ pub enum NoGrade {
 /// [`NoGrade`] when it holds no usable grade; the attempt is then not measured.
 pub fn read(reply: &str) -> Result<Grade, NoGrade> {
     let reply = extract_object(reply).ok_or(NoGrade::Unreadable)?;
-    let soft = reply.get("score").and_then(number).ok_or(NoGrade::NoScore)?;
+    let soft = reply
+        .get("score")
+        .and_then(number)
+        .ok_or(NoGrade::NoScore)?;
     if !(0.0..=1.0).contains(&soft) {
         return Err(NoGrade::OutOfRange);
     }
-    let reason = reply.get("reason").and_then(Value::as_str).unwrap_or_default();
-    Ok(Grade { hard: f64::from(u8::from(soft >= PASS)), soft, reason: clip(reason, LONGEST_REASON).to_owned() })
+    let reason = reply
+        .get("reason")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    Ok(Grade {
+        hard: f64::from(u8::from(soft >= PASS)),
+        soft,
+        reason: clip(reason, LONGEST_REASON).to_owned(),
+    })
 }
 
 /// What an attempt is graded by: the task's rubric, or else what was wanted.
 #[must_use]
 pub fn rubric<'a>(reference: &'a str, intent: &'a str) -> &'a str {
-    if reference.is_empty() { intent } else { reference }
+    if reference.is_empty() {
+        intent
+    } else {
+        reference
+    }
 }
 
 #[cfg(test)]
@@ -67,7 +81,12 @@ mod tests {
 
     #[test]
     fn only_a_number_between_0_and_1_is_a_grade() {
-        assert_eq!(read("Sure: {\"score\": 0.8, \"reason\": \"ok\"}").unwrap().hard, 1.0);
+        assert_eq!(
+            read("Sure: {\"score\": 0.8, \"reason\": \"ok\"}")
+                .unwrap()
+                .hard,
+            1.0
+        );
         assert_eq!(read("{\"score\": 85}"), Err(NoGrade::OutOfRange));
         assert_eq!(read("{\"reason\": \"good\"}"), Err(NoGrade::NoScore));
         assert_eq!(read("0.9"), Err(NoGrade::Unreadable));

@@ -20,13 +20,18 @@ pub struct Fractions {
 
 impl Default for Fractions {
     fn default() -> Fractions {
-        Fractions { val: DEFAULT_VAL_FRACTION, test: 0.0 }
+        Fractions {
+            val: DEFAULT_VAL_FRACTION,
+            test: 0.0,
+        }
     }
 }
 
 /// Shares that leave nothing to train on.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("validation share {val} and test share {test} must each lie in 0..1 and leave a share for training")]
+#[error(
+    "validation share {val} and test share {test} must each lie in 0..1 and leave a share for training"
+)]
 pub struct BadFractions {
     /// The validation share.
     pub val: f64,
@@ -105,13 +110,17 @@ pub struct NightSplit {
 #[must_use]
 pub fn part(tasks: &[Task]) -> NightSplit {
     let of = |wanted: &str| -> Vec<usize> {
-        (0..tasks.len()).filter(|&index| current_name(&tasks[index].split) == wanted).collect()
+        (0..tasks.len())
+            .filter(|&index| current_name(&tasks[index].split) == wanted)
+            .collect()
     };
     let (mut train, mut val, mut leaked) = (of("train"), of("val"), false);
     if val.is_empty() {
         val.clone_from(&train);
         if val.is_empty() {
-            val = (0..tasks.len()).filter(|&index| tasks[index].split != "test").collect();
+            val = (0..tasks.len())
+                .filter(|&index| tasks[index].split != "test")
+                .collect();
         }
         leaked = !val.is_empty();
     }
@@ -119,9 +128,18 @@ pub fn part(tasks: &[Task]) -> NightSplit {
         train.clone_from(&val);
         leaked = leaked || !train.is_empty();
     }
-    let ids: std::collections::HashSet<&str> = train.iter().map(|&index| tasks[index].id.as_str()).collect();
-    let shared = val.iter().any(|&index| ids.contains(tasks[index].id.as_str()));
-    NightSplit { train, val, leaked: leaked || shared }
+    let ids: std::collections::HashSet<&str> = train
+        .iter()
+        .map(|&index| tasks[index].id.as_str())
+        .collect();
+    let shared = val
+        .iter()
+        .any(|&index| ids.contains(tasks[index].id.as_str()));
+    NightSplit {
+        train,
+        val,
+        leaked: leaked || shared,
+    }
 }
 
 fn move_smallest(tasks: &mut [Task], keys: &[[u8; 32]], from: &str, to: &str) {
@@ -143,7 +161,8 @@ fn key(seed: i64, id: &str) -> [u8; 32] {
 
 /// The hash, read as one big number, modulo 100.
 fn percentile(key: &[u8; 32]) -> u32 {
-    key.iter().fold(0, |rest, &byte| (rest * 256 + u32::from(byte)) % 100)
+    key.iter()
+        .fold(0, |rest, &byte| (rest * 256 + u32::from(byte)) % 100)
 }
 
 #[cfg(test)]

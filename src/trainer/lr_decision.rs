@@ -37,17 +37,35 @@ impl LrDecision {
     /// Reads a decision about `available` items from a reply; `scheduled` (`None` = no limit) is
     /// the budget without one. `error` says why there is no reply.
     #[must_use]
-    pub fn read(reply: Option<&Value>, available: usize, scheduled: Option<usize>, error: Option<String>) -> LrDecision {
-        let wanted = reply.and_then(|reply| reply.get("learning_rate")).and_then(wanted);
+    pub fn read(
+        reply: Option<&Value>,
+        available: usize,
+        scheduled: Option<usize>,
+        error: Option<String>,
+    ) -> LrDecision {
+        let wanted = reply
+            .and_then(|reply| reply.get("learning_rate"))
+            .and_then(wanted);
         let text = |key: &str| {
-            reply.and_then(|reply| reply.get(key)).filter(|value| !value.is_null()).map(plain).unwrap_or_default()
+            reply
+                .and_then(|reply| reply.get(key))
+                .filter(|value| !value.is_null())
+                .map(plain)
+                .unwrap_or_default()
         };
-        let notes = reply.and_then(|reply| reply.get("risk_notes")).and_then(Value::as_array);
+        let notes = reply
+            .and_then(|reply| reply.get("risk_notes"))
+            .and_then(Value::as_array);
         let as_count = |number: &Number| {
-            number.as_u64().map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX))
+            number.as_u64().map_or(usize::MAX, |count| {
+                usize::try_from(count).unwrap_or(usize::MAX)
+            })
         };
         let (learning_rate, clamped) = match &wanted {
-            Some(number) => (as_count(number).min(available), as_count(number) > available),
+            Some(number) => (
+                as_count(number).min(available),
+                as_count(number) > available,
+            ),
             None => (scheduled.unwrap_or(available).min(available), false),
         };
         LrDecision {
@@ -58,7 +76,12 @@ impl LrDecision {
             clamped,
             reasoning: text("reasoning"),
             confidence: text("confidence"),
-            risk_notes: notes.into_iter().flatten().filter(|note| !note.is_null()).map(plain).collect(),
+            risk_notes: notes
+                .into_iter()
+                .flatten()
+                .filter(|note| !note.is_null())
+                .map(plain)
+                .collect(),
             error,
         }
     }
@@ -72,7 +95,11 @@ fn wanted(value: &Value) -> Option<Number> {
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(whole), _) => Some(u64::try_from(whole).unwrap_or(0).into()),
             (None, Some(float)) if float.fract() == 0.0 => {
-                if float < 0.0 { Some(0.into()) } else { Some(number.clone()) }
+                if float < 0.0 {
+                    Some(0.into())
+                } else {
+                    Some(number.clone())
+                }
             }
             _ => first_number(&number.to_string()),
         },
@@ -85,7 +112,10 @@ fn first_number(text: &str) -> Option<Number> {
     if text[..start].ends_with('-') {
         return Some(0.into());
     }
-    let digits: String = text[start..].chars().take_while(char::is_ascii_digit).collect();
+    let digits: String = text[start..]
+        .chars()
+        .take_while(char::is_ascii_digit)
+        .collect();
     digits.parse::<u64>().ok().map(Number::from)
 }
 
@@ -98,12 +128,23 @@ mod tests {
     fn without_an_answer_the_schedule_decides() {
         let decision = LrDecision::read(None, 5, Some(3), Some("down".into()));
         assert_eq!((decision.learning_rate, decision.fallback), (3, true));
-        assert_eq!(LrDecision::read(Some(&json!({"learning_rate": true})), 5, None, None).learning_rate, 5);
+        assert_eq!(
+            LrDecision::read(Some(&json!({"learning_rate": true})), 5, None, None).learning_rate,
+            5
+        );
     }
 
     #[test]
     fn a_number_is_found_in_words() {
-        let decision = LrDecision::read(Some(&json!({"learning_rate": "about 40 edits"})), 5, Some(3), None);
-        assert_eq!((decision.learning_rate, decision.clamped, decision.fallback), (5, true, false));
+        let decision = LrDecision::read(
+            Some(&json!({"learning_rate": "about 40 edits"})),
+            5,
+            Some(3),
+            None,
+        );
+        assert_eq!(
+            (decision.learning_rate, decision.clamped, decision.fallback),
+            (5, true, false)
+        );
     }
 }

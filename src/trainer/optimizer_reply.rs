@@ -28,8 +28,16 @@ pub fn rewrite(reply: &Value) -> Option<Rewrite> {
     }
     let lines = reply.get("change_summary").and_then(Value::as_array);
     Some(Rewrite {
-        reasoning: reply.get("reasoning").and_then(Value::as_str).map(str::to_owned),
-        change_summary: lines.into_iter().flatten().filter(|line| !line.is_null()).map(plain).collect(),
+        reasoning: reply
+            .get("reasoning")
+            .and_then(Value::as_str)
+            .map(str::to_owned),
+        change_summary: lines
+            .into_iter()
+            .flatten()
+            .filter(|line| !line.is_null())
+            .map(plain)
+            .collect(),
         new_skill: format!("{skill}\n"),
     })
 }
@@ -47,8 +55,14 @@ pub struct Guidance {
 #[must_use]
 pub fn guidance(reply: &Value, key: &str) -> Option<Guidance> {
     let content = strip(reply.get(key)?.as_str()?);
-    let reasoning = reply.get("reasoning").and_then(Value::as_str).unwrap_or_default();
-    (!content.is_empty()).then(|| Guidance { reasoning: strip(reasoning).to_owned(), content: content.to_owned() })
+    let reasoning = reply
+        .get("reasoning")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    (!content.is_empty()).then(|| Guidance {
+        reasoning: strip(reasoning).to_owned(),
+        content: content.to_owned(),
+    })
 }
 
 /// The execution notes in a reply: one text or a list of texts, or of objects with a `note` or
@@ -70,7 +84,11 @@ pub fn appendix_notes(reply: &Value) -> Vec<String> {
         Some(Value::Array(notes)) => notes.iter().filter_map(text).collect(),
         _ => Vec::new(),
     };
-    notes.iter().map(|note| strip(note).to_owned()).filter(|note| !note.is_empty()).collect()
+    notes
+        .iter()
+        .map(|note| strip(note).to_owned())
+        .filter(|note| !note.is_empty())
+        .collect()
 }
 
 /// The notes after a consolidation: those of the reply when there is at least one and no more than
@@ -78,7 +96,11 @@ pub fn appendix_notes(reply: &Value) -> Vec<String> {
 #[must_use]
 pub fn consolidated(notes: &[String], reply: Option<&Value>) -> Vec<String> {
     let new = reply.map(appendix_notes).unwrap_or_default();
-    if new.is_empty() || new.len() > notes.len() { notes.to_vec() } else { new }
+    if new.is_empty() || new.len() > notes.len() {
+        notes.to_vec()
+    } else {
+        new
+    }
 }
 
 #[cfg(test)]
@@ -90,7 +112,13 @@ mod tests {
     fn only_text_is_a_document() {
         for value in [json!(null), json!(["a"]), json!("  "), json!(5)] {
             assert_eq!(rewrite(&json!({"new_skill": value})), None);
-            assert_eq!(guidance(&json!({"slow_update_content": value}), "slow_update_content"), None);
+            assert_eq!(
+                guidance(
+                    &json!({"slow_update_content": value}),
+                    "slow_update_content"
+                ),
+                None
+            );
         }
     }
 
@@ -98,7 +126,13 @@ mod tests {
     fn a_failed_consolidation_keeps_the_notes() {
         let notes = ["a".to_owned(), "b".to_owned()];
         assert_eq!(consolidated(&notes, None), notes);
-        assert_eq!(consolidated(&notes, Some(&json!({"appendix_notes": ["1", "2", "3"]}))), notes);
-        assert_eq!(consolidated(&notes, Some(&json!({"appendix_notes": ["ab"]}))), ["ab"]);
+        assert_eq!(
+            consolidated(&notes, Some(&json!({"appendix_notes": ["1", "2", "3"]}))),
+            notes
+        );
+        assert_eq!(
+            consolidated(&notes, Some(&json!({"appendix_notes": ["ab"]}))),
+            ["ab"]
+        );
     }
 }

@@ -28,8 +28,12 @@ pub enum Category {
 
 impl Category {
     /// All of them, in the order in which the optimizer is told about them.
-    pub const TOLD: [Category; 4] =
-        [Category::Regressed, Category::PersistentFail, Category::Improved, Category::StableSuccess];
+    pub const TOLD: [Category; 4] = [
+        Category::Regressed,
+        Category::PersistentFail,
+        Category::Improved,
+        Category::StableSuccess,
+    ];
 }
 
 /// Which pairs the optimizer is told about.
@@ -135,8 +139,15 @@ impl Comparison {
                 (true, true) => Category::PersistentFail,
                 (false, false) => Category::StableSuccess,
             };
-            let task = first_text(item, &["question", "task_description", "instruction"]).unwrap_or_else(|| id.clone());
-            comparison.pairs.push(Pair { id, task, category, prev: side(before), curr: side(now) });
+            let task = first_text(item, &["question", "task_description", "instruction"])
+                .unwrap_or_else(|| id.clone());
+            comparison.pairs.push(Pair {
+                id,
+                task,
+                category,
+                prev: side(before),
+                curr: side(now),
+            });
         }
         comparison
     }
@@ -144,7 +155,10 @@ impl Comparison {
     /// How many pairs there are of a category.
     #[must_use]
     pub fn count(&self, category: Category) -> usize {
-        self.pairs.iter().filter(|pair| pair.category == category).count()
+        self.pairs
+            .iter()
+            .filter(|pair| pair.category == category)
+            .count()
     }
 }
 
@@ -161,12 +175,18 @@ pub fn safe_id(id: &str) -> String {
         }
     }
     let name: String = name.trim_matches('_').chars().take(80).collect();
-    if name.is_empty() { "item".to_owned() } else { name }
+    if name.is_empty() {
+        "item".to_owned()
+    } else {
+        name
+    }
 }
 
 /// The rows that have an id and no score that is there without being a number.
 fn measured_by_id(rows: &[Map<String, Value>]) -> HashMap<String, &Map<String, Value>> {
-    let is_score = |row: &Map<String, Value>, key: &str| row.get(key).is_none_or(|score| number(score).is_some());
+    let is_score = |row: &Map<String, Value>, key: &str| {
+        row.get(key).is_none_or(|score| number(score).is_some())
+    };
     rows.iter()
         .filter(|row| row.contains_key("id") && is_score(row, "hard") && is_score(row, "soft"))
         .map(|row| (id_of(row), row))
@@ -178,7 +198,11 @@ fn id_of(row: &Map<String, Value>) -> String {
 }
 
 fn first_text(row: &Map<String, Value>, keys: &[&str]) -> Option<String> {
-    keys.iter().filter_map(|key| row.get(*key)).filter(|value| !value.is_null()).map(plain).find(|text| !text.is_empty())
+    keys.iter()
+        .filter_map(|key| row.get(*key))
+        .filter(|value| !value.is_null())
+        .map(plain)
+        .find(|text| !text.is_empty())
 }
 
 fn side(row: &Map<String, Value>) -> Side {
@@ -200,7 +224,13 @@ mod tests {
 
     #[test]
     fn names_are_safe() {
-        for (id, name) in [("", "item"), ("../x", ".._x"), ("a/b\\c", "a_b_c"), ("a  b!!c", "a_b_c"), ("日本", "item")] {
+        for (id, name) in [
+            ("", "item"),
+            ("../x", ".._x"),
+            ("a/b\\c", "a_b_c"),
+            ("a  b!!c", "a_b_c"),
+            ("日本", "item"),
+        ] {
             assert_eq!(safe_id(id), name);
         }
     }
@@ -210,7 +240,10 @@ mod tests {
         let row = |text: &str| serde_json::from_str::<Map<String, Value>>(text).unwrap();
         let items = [row(r#"{"id": "a"}"#), row(r#"{"id": "b"}"#)];
         let previous = [row(r#"{"id": "a", "hard": 0}"#)];
-        let current = [row(r#"{"id": "a", "hard": 0.3}"#), row(r#"{"id": "b", "hard": 0}"#)];
+        let current = [
+            row(r#"{"id": "a", "hard": 0.3}"#),
+            row(r#"{"id": "b", "hard": 0}"#),
+        ];
         let comparison = Comparison::of_rows(&items, &previous, &current);
         assert_eq!(comparison.count(Category::Improved), 1);
         assert_eq!(comparison.unmeasured, ["b"]);

@@ -11,7 +11,10 @@ use super::Vector;
 
 /// The text before and after the block of a document.
 fn outside(document: &str) -> Option<(&str, &str)> {
-    Some((&document[..document.find(START)?], &document[document.find(END)? + END.len()..]))
+    Some((
+        &document[..document.find(START)?],
+        &document[document.find(END)? + END.len()..],
+    ))
 }
 
 /// A rule as it can be written: one line, without bullet and markers.
@@ -27,18 +30,28 @@ pub(super) fn edited_in_place(vector: &Vector, ours: &Value) -> bool {
     if learned::rules(before).is_err() {
         return ours.get("error").is_some();
     }
-    let Some(after) = ours["document"].as_str() else { return false };
+    let Some(after) = ours["document"].as_str() else {
+        return false;
+    };
     let kept = match (outside(before), outside(after)) {
         (Some(before), Some(after)) => before == after,
         (None, _) => after.starts_with(before),
         (Some(_), None) => false,
     };
-    let Ok(rules) = learned::rules(after) else { return false };
+    let Ok(rules) = learned::rules(after) else {
+        return false;
+    };
     let asked: Vec<String> = match vector.input["lines"].as_array() {
-        Some(lines) => lines.iter().filter_map(Value::as_str).map(one_line).filter(|rule| !rule.is_empty()).collect(),
+        Some(lines) => lines
+            .iter()
+            .filter_map(Value::as_str)
+            .map(one_line)
+            .filter(|rule| !rule.is_empty())
+            .collect(),
         // What a short or ambiguous anchor does is a quirk of its own.
         None if vector.name.starts_with("[quirk]") => return kept,
-        None => learned::rules(vector.expected["document"].as_str().unwrap_or_default()).unwrap_or_default(),
+        None => learned::rules(vector.expected["document"].as_str().unwrap_or_default())
+            .unwrap_or_default(),
     };
     kept && rules == asked
 }
@@ -49,9 +62,9 @@ pub(super) fn scaffold_reads_back(vector: &Vector, ours: &Value) -> bool {
     let field = |key: &str| vector.input[key].as_str().map(str::to_owned);
     let document = ours["document"].as_str().unwrap_or_default();
     let given = vector.input["scaffold"].as_str().unwrap_or_default();
-    front_matter::parse(document)
-        .is_some_and(|matter| matter.name == field("name") && matter.description == field("description"))
-        && (given.trim().is_empty() || document.ends_with(given))
+    front_matter::parse(document).is_some_and(|matter| {
+        matter.name == field("name") && matter.description == field("description")
+    }) && (given.trim().is_empty() || document.ends_with(given))
 }
 
 /// Whether the result has one slow-update region with the guidance, or none when it is blank, and

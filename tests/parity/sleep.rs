@@ -11,9 +11,9 @@ use skillopt_sleep::night::rule_judge::{self, Tools, char_bound, check};
 use skillopt_sleep::night::split::{self, Fractions};
 use skillopt_sleep::night::task::{self, Task};
 
+use skillopt_sleep::skill::front_matter;
 use skillopt_sleep::skill::learned::{self, BANNER, RuleEdit};
 use skillopt_sleep::skill::region::{self, RegionKind};
-use skillopt_sleep::skill::front_matter;
 use skillopt_sleep::trainer::gate_rule::{GateMetric, GateProjection, decide};
 
 use super::engine::{refused, text, texts};
@@ -40,12 +40,20 @@ pub(super) const GROUPS: &[Group] = &[
 ];
 
 fn phrases(input: &Value, key: &str) -> Vec<String> {
-    input[key].as_str().unwrap_or_default().split(',').map(str::to_owned).collect()
+    input[key]
+        .as_str()
+        .unwrap_or_default()
+        .split(',')
+        .map(str::to_owned)
+        .collect()
 }
 
 fn feedback(vector: &Vector) -> Value {
     let input = &vector.input;
-    let phrases = Phrases::with_own(&phrases(input, "extra_negative"), &phrases(input, "extra_positive"));
+    let phrases = Phrases::with_own(
+        &phrases(input, "extra_negative"),
+        &phrases(input, "extra_positive"),
+    );
     json!(phrases.signals(&text(input, "text")))
 }
 
@@ -71,13 +79,22 @@ fn dedup_tasks(vector: &Vector) -> Value {
 /// The tools that were called. A recorded empty list comes from an attempt that could not observe
 /// any.
 fn tools(called: &[String]) -> Tools<'_> {
-    if called.is_empty() { Tools::Unobserved } else { Tools::Observed(called) }
+    if called.is_empty() {
+        Tools::Unobserved
+    } else {
+        Tools::Observed(called)
+    }
 }
 
 fn rule_judge_ops(vector: &Vector) -> Value {
     let input = &vector.input;
     let called = texts(&input["tools_called"]);
-    let outcome = check(&input["op"], &input["arg"], &text(input, "response"), tools(&called));
+    let outcome = check(
+        &input["op"],
+        &input["arg"],
+        &text(input, "response"),
+        tools(&called),
+    );
     json!({"pass": outcome.passed, "invalid": outcome.problem.is_some()})
 }
 
@@ -85,7 +102,10 @@ fn exact_scoring(vector: &Vector) -> Value {
     if let Some(text) = vector.input["normalise"].as_str() {
         return json!({"normalised": normalise(text)});
     }
-    let (reference, response) = (text(&vector.input, "reference"), text(&vector.input, "response"));
+    let (reference, response) = (
+        text(&vector.input, "reference"),
+        text(&vector.input, "response"),
+    );
     json!({
         "exact": f64::from(u8::from(contains_reference(&reference, &response))),
         "keyword_soft": keyword_share(&reference, &response),
@@ -130,18 +150,31 @@ fn assign_splits(vector: &Vector) -> Value {
         .into_iter()
         .map(|id| {
             let origin = input["origins"][&id].as_str().unwrap_or("real").to_owned();
-            Task { origin, ..Task::new(id, String::new(), String::new()) }
+            Task {
+                origin,
+                ..Task::new(id, String::new(), String::new())
+            }
         })
         .collect();
     let options = &input["options"];
     let fraction = |key: &str| options[key].as_f64();
-    let val = fraction("holdout_fraction").or_else(|| fraction("val_fraction")).unwrap_or(split::DEFAULT_VAL_FRACTION);
+    let val = fraction("holdout_fraction")
+        .or_else(|| fraction("val_fraction"))
+        .unwrap_or(split::DEFAULT_VAL_FRACTION);
     let fractions = match Fractions::new(val, fraction("test_fraction").unwrap_or(0.0)) {
         Ok(fractions) => fractions,
         Err(error) => return refused(error),
     };
-    split::assign(&mut tasks, fractions, options["seed"].as_i64().unwrap_or(42));
-    tasks.into_iter().map(|task| (task.id, json!(task.split))).collect::<Map<String, Value>>().into()
+    split::assign(
+        &mut tasks,
+        fractions,
+        options["seed"].as_i64().unwrap_or(42),
+    );
+    tasks
+        .into_iter()
+        .map(|task| (task.id, json!(task.split)))
+        .collect::<Map<String, Value>>()
+        .into()
 }
 
 fn consolidate_split(vector: &Vector) -> Value {
@@ -149,23 +182,36 @@ fn consolidate_split(vector: &Vector) -> Value {
         .as_array()
         .into_iter()
         .flatten()
-        .map(|given| Task { split: text(given, "split"), ..Task::new(text(given, "id"), String::new(), String::new()) })
+        .map(|given| Task {
+            split: text(given, "split"),
+            ..Task::new(text(given, "id"), String::new(), String::new())
+        })
         .collect();
     let parts = split::part(&tasks);
-    let ids = |indices: &[usize]| -> Vec<String> { indices.iter().map(|&index| tasks[index].id.clone()).collect() };
+    let ids = |indices: &[usize]| -> Vec<String> {
+        indices
+            .iter()
+            .map(|&index| tasks[index].id.clone())
+            .collect()
+    };
     json!({"train": ids(&parts.train), "val": ids(&parts.val), "leaked": parts.leaked})
 }
 
 fn projection(input: &Value) -> Result<GateProjection, String> {
     Ok(GateProjection {
-        metric: serde_json::from_value::<GateMetric>(input["metric"].clone()).map_err(|error| error.to_string())?,
+        metric: serde_json::from_value::<GateMetric>(input["metric"].clone())
+            .map_err(|error| error.to_string())?,
         mixed_weight: input["mixed_weight"].as_f64().unwrap_or_default(),
         density: None,
     })
 }
 
 fn gate(vector: &Vector) -> Value {
-    let input = vector.input.get("select").or_else(|| vector.input.get("evaluate")).expect("a function");
+    let input = vector
+        .input
+        .get("select")
+        .or_else(|| vector.input.get("evaluate"))
+        .expect("a function");
     let number = |key: &str| input[key].as_f64().unwrap_or(f64::NAN);
     let projection = match projection(input) {
         Ok(projection) => projection,
@@ -182,8 +228,11 @@ fn gate(vector: &Vector) -> Value {
     } else {
         (text(input, "current_skill"), number("current_score"))
     };
-    let (best, best_score) =
-        if decision.takes_best { (candidate, score) } else { (text(input, "best_skill"), number("best_score")) };
+    let (best, best_score) = if decision.takes_best {
+        (candidate, score)
+    } else {
+        (text(input, "best_skill"), number("best_score"))
+    };
     json!({
         "action": decision.action.name(),
         "current_skill": current, "current_score": current_score,
@@ -215,8 +264,10 @@ fn deltas(vector: &Vector) -> Value {
         })
         .collect()
     };
-    let tasks: Vec<(String, Vec<String>)> =
-        texts(&input["task_ids"]).into_iter().map(|id| (id.clone(), vec![format!("tag-{id}")])).collect();
+    let tasks: Vec<(String, Vec<String>)> = texts(&input["task_ids"])
+        .into_iter()
+        .map(|id| (id.clone(), vec![format!("tag-{id}")]))
+        .collect();
     let rows = task_deltas(&tasks, &scores("baseline"), &scores("candidate"));
     json!({"rows": rows, "any_regressed": any_regressed(&rows)})
 }
@@ -238,7 +289,11 @@ fn judge(vector: &Vector) -> Value {
 
 fn model_json_extract(vector: &Vector) -> Value {
     let reply = text(&vector.input, "text");
-    let value = if vector.input["kind"] == "array" { reply::extract_array(&reply) } else { reply::extract_object(&reply) };
+    let value = if vector.input["kind"] == "array" {
+        reply::extract_array(&reply)
+    } else {
+        reply::extract_object(&reply)
+    };
     json!({"found": value.is_some(), "value": value})
 }
 
@@ -246,24 +301,36 @@ const INTRODUCTION: &str = "Rules learnt while nobody was working.";
 
 /// Texts with our wording in the places that are free.
 fn worded(text: &str) -> String {
-    text.replace("{{BANNER}}", BANNER).replace("{{SCAFFOLD_INTRO}}", INTRODUCTION)
+    text.replace("{{BANNER}}", BANNER)
+        .replace("{{SCAFFOLD_INTRO}}", INTRODUCTION)
 }
 
 /// Texts with the places marked again.
 fn unworded(text: &str) -> String {
-    text.replace(BANNER, "{{BANNER}}").replace(INTRODUCTION, "{{SCAFFOLD_INTRO}}")
+    text.replace(BANNER, "{{BANNER}}")
+        .replace(INTRODUCTION, "{{SCAFFOLD_INTRO}}")
 }
 
 fn managed_block(vector: &Vector) -> Value {
     let input = &vector.input;
     if let Some(document) = input["scaffold"].as_str() {
         let name = text(input, "name");
-        let next = front_matter::ensure(&worded(document), &name, &text(input, "description"), &name, INTRODUCTION);
+        let next = front_matter::ensure(
+            &worded(document),
+            &name,
+            &text(input, "description"),
+            &name,
+            INTRODUCTION,
+        );
         return json!({"document": unworded(&next)});
     }
     let document = worded(&text(input, "document"));
     let written = learned::write(&document, &texts(&input["lines"]));
-    match (written, learned::inner_text(&document), learned::rules(&document)) {
+    match (
+        written,
+        learned::inner_text(&document),
+        learned::rules(&document),
+    ) {
         (Ok(next), Ok(inner), Ok(rules)) => {
             json!({"document": unworded(&next), "extracted": unworded(inner), "current_lines": rules})
         }
@@ -273,12 +340,21 @@ fn managed_block(vector: &Vector) -> Value {
 
 fn rule_edit(edit: &Value) -> RuleEdit {
     let (anchor, content) = (text(edit, "anchor"), text(edit, "content"));
-    match edit["op"].as_str().unwrap_or_default().to_lowercase().as_str() {
+    match edit["op"]
+        .as_str()
+        .unwrap_or_default()
+        .to_lowercase()
+        .as_str()
+    {
         "" | "add" => RuleEdit::Add { content },
-        "delete" => RuleEdit::Delete { anchor: if anchor.is_empty() { content } else { anchor } },
+        "delete" => RuleEdit::Delete {
+            anchor: if anchor.is_empty() { content } else { anchor },
+        },
         "replace" => RuleEdit::Replace { anchor, content },
         // An operation that does not exist finds no rule.
-        _ => RuleEdit::Delete { anchor: String::new() },
+        _ => RuleEdit::Delete {
+            anchor: String::new(),
+        },
     }
 }
 
@@ -286,7 +362,8 @@ fn edit_application(vector: &Vector) -> Value {
     let input = &vector.input;
     let edits: Vec<Value> = input["edits"].as_array().cloned().unwrap_or_default();
     let document = worded(&text(input, "document"));
-    let changes = match learned::apply(&document, &edits.iter().map(rule_edit).collect::<Vec<_>>()) {
+    let changes = match learned::apply(&document, &edits.iter().map(rule_edit).collect::<Vec<_>>())
+    {
         Ok(changes) => changes,
         Err(damage) => return refused(damage),
     };
@@ -306,7 +383,10 @@ fn edit_application(vector: &Vector) -> Value {
 }
 
 fn slow_field(vector: &Vector) -> Value {
-    let (document, content) = (text(&vector.input, "document"), text(&vector.input, "content"));
+    let (document, content) = (
+        text(&vector.input, "document"),
+        text(&vector.input, "content"),
+    );
     // Blank guidance removes the block, which the night asks for in so many words.
     let replaced = if content.trim().is_empty() {
         region::remove(&document, RegionKind::SlowUpdate)
