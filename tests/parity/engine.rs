@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::{Map, Value, json};
 
 use skillopt_sleep::model::reply;
-use skillopt_sleep::skill::{self, Edit, apply_patch, density, edit::EditReport};
+use skillopt_sleep::skill::{self, Edit, EditReport, apply_patch, density};
 use skillopt_sleep::trainer::gate_rule::{DensityBonus, GateMetric, GateProjection, decide};
 use skillopt_sleep::trainer::merge_plan::{self, Combination};
 use skillopt_sleep::trainer::patch::{Item, Patch, normalise_all};
