@@ -5,7 +5,7 @@
 //! when a reply holds two candidates, choosing one would be making it up (engine 21, W-J1 to
 //! W-J3).
 //!
-//! What parses strictly comes first; only then is the single candidate mended ([`mod@mend`]). All of
+//! What parses strictly comes first; only then is the single candidate mended (`mend`). All of
 //! it runs in time linear in the reply and with bounded nesting.
 
 mod mend;
