@@ -11,10 +11,11 @@ use super::models as cli_models;
 use crate::bench::dataset::Dataset;
 use crate::bench::searchqa::{self, SearchQa};
 use crate::config::EngineConfig;
-use crate::config::modes::SplitMode;
+use crate::config::modes::{AppendixSource, SplitMode};
 use crate::config::night::NightBudget;
 use crate::model::{ChatModel, ModelsConfig};
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
+use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
 
 /// Values on top of the configuration file.
@@ -134,6 +135,14 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         lr_scheduler: config.optimizer.lr_scheduler,
         edit_budget: config.optimizer.learning_rate,
         min_edit_budget: config.optimizer.min_learning_rate,
+        lr_control: config.optimizer.lr_control_mode,
+        use_slow_update: config.optimizer.use_slow_update,
+        slow_update_samples: config.optimizer.slow_update_samples,
+        slow_update_gated: config.optimizer.slow_update_gate_with_selection,
+        pair_policy: config.optimizer.longitudinal_pair_policy,
+        use_meta_skill: config.optimizer.use_meta_skill,
+        skill_aware: skill_aware(config),
+        consolidate_threshold: config.optimizer.skill_aware_consolidate_threshold,
         use_gate: evaluation.use_gate,
         gate: GateProjection {
             metric: evaluation.gate_metric,
@@ -147,5 +156,13 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,
         ..Settings::default()
+    }
+}
+
+fn skill_aware(config: &EngineConfig) -> SkillAware {
+    match config.optimizer.skill_aware_appendix_source {
+        _ if !config.optimizer.use_skill_aware_reflection => SkillAware::Off,
+        AppendixSource::Both => SkillAware::Both,
+        AppendixSource::FailureOnly => SkillAware::FailureOnly,
     }
 }

@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::DocumentKind;
 use super::judge::{self, JudgeError};
+use super::judge_reply::Grade;
 use super::task::Task;
 use crate::model::{ChatModel, ChatRequest};
 use crate::trainer::environment::{Environment, Item, Outcome, Rollout, Split};
@@ -156,12 +157,12 @@ fn rollout(
     task: &Task,
     request: &ChatRequest,
     answer: String,
-    grade: &judge::Grade,
+    grade: &Grade,
 ) -> Rollout {
     let mut conversation = vec![json!({"role": "assistant", "content": answer})];
     conversation.push(json!({
         "role": "system",
-        "content": format!("[EVALUATION RESULT]\nScore: {:.2}\n{}", grade.soft, grade.rationale),
+        "content": format!("[EVALUATION RESULT]\nScore: {:.2}\n{}", grade.soft, grade.reason),
     }));
     Rollout {
         id: item.id.clone(),
@@ -169,7 +170,7 @@ fn rollout(
             hard: grade.hard,
             soft: grade.soft,
         },
-        fail_reason: if grade.hard >= 1.0 { String::new() } else { grade.rationale.clone() },
+        fail_reason: if grade.hard >= 1.0 { String::new() } else { grade.reason.clone() },
         task_type: task.tags.first().cloned().unwrap_or_else(|| "task".to_owned()),
         task_description: task.intent.clone(),
         reference_text: judge::expected(task),
@@ -178,7 +179,7 @@ fn rollout(
         response: answer,
         conversation,
         fields: Map::from_iter([
-            ("judge_rationale".to_owned(), json!(grade.rationale)),
+            ("judge_rationale".to_owned(), json!(grade.reason)),
             ("project".to_owned(), json!(task.project)),
             ("source_sessions".to_owned(), json!(task.source_sessions)),
         ]),

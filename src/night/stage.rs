@@ -15,7 +15,7 @@ use skillopt_staging::{
 
 use super::document::{Document, DocumentError, DocumentKind};
 use super::task::Task;
-use crate::skill::edit::{Edit, EditReport, apply_patch};
+use crate::skill::{Edit, EditReport, apply_patch};
 use crate::skill::hash::skill_hash;
 use crate::trainer::evaluation::ItemScore;
 use crate::trainer::gate_rule::GateProjection;

@@ -2,10 +2,10 @@
 //! not followed (engine 17). They bypass the gate, so they may only remind, never introduce.
 
 use minijinja::context;
-use serde_json::Value;
 
 use super::error::TrainError;
 use super::optimizer::{NOTES_TOKENS, Optimizer, Question};
+use super::optimizer_reply;
 use crate::skill::appendix;
 
 /// What a flush did; the original's counters.
@@ -21,28 +21,6 @@ pub struct Flushed {
     pub added: usize,
     /// How many were left after a consolidation that was applied.
     pub consolidated: Option<usize>,
-}
-
-/// The notes in an analyst's reply: a text, or a list of texts and of objects with `note` or
-/// `content`; anything else has none.
-#[must_use]
-pub fn appendix_notes(reply: &Value) -> Vec<String> {
-    let one = |note: &Value| {
-        let text = match note {
-            Value::String(text) => text.as_str(),
-            Value::Object(fields) => {
-                fields.get("note").or_else(|| fields.get("content")).and_then(Value::as_str)?
-            }
-            _ => return None,
-        };
-        let text = text.trim();
-        (!text.is_empty()).then(|| text.to_owned())
-    };
-    match reply.get("appendix_notes") {
-        Some(Value::Array(notes)) => notes.iter().filter_map(one).collect(),
-        Some(note @ Value::String(_)) => one(note).into_iter().collect(),
-        _ => Vec::new(),
-    }
 }
 
 /// Puts the step's notes into the skill's appendix. When there are more than `threshold` (0 is
@@ -73,8 +51,9 @@ pub async fn flush(
             sample: &format!("{dir}/appendix_consolidate"),
             max_tokens: NOTES_TOKENS,
         };
-        let fewer = optimizer.ask(question).await?.value().map(|reply| appendix_notes(&reply));
-        if let Some(fewer) = fewer.filter(|fewer| !fewer.is_empty() && fewer.len() < after.len()) {
+        let reply = optimizer.ask(question).await?.value();
+        let fewer = optimizer_reply::consolidated(&after, reply.as_ref());
+        if fewer.len() < after.len() {
             with_notes = appendix::write(skill, &fewer);
             after = appendix::notes(&with_notes);
             consolidated = Some(after.len());

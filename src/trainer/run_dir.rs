@@ -17,7 +17,7 @@ use super::event::{Event, Observer};
 use super::patch::{Item, Patch};
 use super::state::{State, StepRecord};
 use super::update_mode::UpdateMode;
-use crate::skill::edit::EditReport;
+use crate::skill::EditReport;
 
 /// Version of `runtime_state.json`.
 const FORMAT: u32 = 1;
@@ -157,8 +157,8 @@ impl RunDir {
         write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
     }
 
-    fn json(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
-        write_atomic_json(&self.root.join(name), value).map_err(io::Error::other)
+    fn json(&self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        write_atomic_json(&self.root.join(name), &value).map_err(io::Error::other)
     }
 }
 
@@ -178,6 +178,9 @@ impl Observer for RunDir {
             }
             Event::CandidateMade { dir, candidate, .. } => {
                 self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
+                if let Some((name, record)) = &candidate.rewrite {
+                    self.json(&format!("{dir}/{name}"), record)?;
+                }
                 if !candidate.reports.is_empty() {
                     self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
                 }
@@ -189,6 +192,28 @@ impl Observer for RunDir {
                 }
                 self.json(&format!("{dir}/step_record.json"), record)?;
                 self.commit(state)?;
+            }
+            Event::LearningRateDecided { dir, step, epoch, decision } => {
+                self.json(&format!("{dir}/lr_decision.json"), decision)?;
+                let mut line = json!({"step": step, "epoch": epoch});
+                merge(&mut line, serde_json::to_value(decision).map_err(io::Error::other)?);
+                self.line("lr_history.jsonl", &line)?;
+            }
+            Event::NotesFlushed { dir, step_notes, after } => {
+                let notes = json!({"step_notes": step_notes, "appendix_after": after});
+                self.json(&format!("{dir}/appendix_notes.json"), &notes)?;
+            }
+            Event::SlowUpdated { dir, result, pairs, all_pairs, .. } => {
+                if let Some(pairs) = pairs {
+                    self.json(&format!("{dir}/comparison_pairs.json"), pairs)?;
+                }
+                if let Some(pairs) = all_pairs {
+                    self.json(&format!("{dir}/comparison_pairs_all.json"), pairs)?;
+                }
+                self.json(&format!("{dir}/slow_result.json"), result)?;
+            }
+            Event::MetaSkillWritten { dir, result, .. } => {
+                self.json(&format!("{dir}/meta_skill_result.json"), result)?;
             }
             Event::Checkpoint { state } => self.commit(state)?,
             Event::RunFinished { summary, best_skill } => {
@@ -212,7 +237,11 @@ impl RunDir {
         if let Some(object) = line.as_object_mut() {
             object.insert("at".to_owned(), json!(jiff::Timestamp::now().to_string()));
         }
-        append_line(&self.root.join("events.jsonl"), &line.to_string(), false).map_err(io::Error::other)
+        self.line("events.jsonl", &line)
+    }
+
+    fn line(&self, name: &str, line: &Value) -> io::Result<()> {
+        append_line(&self.root.join(name), &line.to_string(), false).map_err(io::Error::other)
     }
 }
 
@@ -224,6 +253,13 @@ pub fn step_dir(step: u32) -> String {
 
 fn skill_path(step: u32) -> String {
     format!("skills/skill_v{step:04}.md")
+}
+
+/// Adds the fields of `more` to `object`.
+fn merge(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
 }
 
 /// An item's id as a single path component: letters, digits, `.`, `_` and `-` stay, every other
