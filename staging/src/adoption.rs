@@ -29,6 +29,7 @@ use skillopt_files::{Lock, NoSteps, Steps};
 
 use crate::area::StagingArea;
 use crate::error::Result;
+use crate::refusal::{Refusal, RefusalKind};
 use ledger::{Adoption, Ledger, OperationKind};
 use plan::{AdoptionPlan, Prepared};
 use recovery::Recovery;
@@ -57,6 +58,14 @@ pub fn adopt_with(
     roots: &crate::AllowedRoots,
     steps: &mut dyn Steps,
 ) -> Result<Adoption> {
+    if plan.items.is_empty() {
+        return Err(Refusal::new(
+            RefusalKind::NothingToChange,
+            "adopt",
+            "no proposal is named: accept one in review first",
+        )
+        .into());
+    }
     let ids: Vec<&str> = plan
         .items
         .iter()
@@ -94,9 +103,22 @@ pub fn adopt_with(
 ///
 /// Another process is adopting, or the journal cannot be trusted or carried out.
 pub fn recover(state: &Path, roots: &crate::AllowedRoots) -> Result<Option<Recovery>> {
+    recover_with(state, roots, &mut NoSteps)
+}
+
+/// [`recover`], with somebody told before each change of the disk.
+///
+/// # Errors
+///
+/// As [`recover`], and what `steps` refuses.
+pub fn recover_with(
+    state: &Path,
+    roots: &crate::AllowedRoots,
+    steps: &mut dyn Steps,
+) -> Result<Option<Recovery>> {
     let seal = crate::sealed::Seal::open(state)?;
     let _lock = lock(state, "recovery of an interrupted adoption")?;
-    recovery::recover(state, &seal, roots, &mut NoSteps)
+    recovery::recover(state, &seal, roots, steps)
 }
 
 /// Whether an interrupted adoption or revert waits for recovery.

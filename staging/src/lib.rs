@@ -67,10 +67,12 @@ mod error;
 mod history;
 mod names;
 mod proposal;
+mod prune;
 mod refusal;
 mod review;
 mod roots;
 mod sealed;
+mod stage;
 mod target;
 mod text;
 
@@ -78,7 +80,7 @@ pub use adoption::ledger::{AdoptedDocument, Adoption, Approver, FileState, Ledge
 pub use adoption::plan::{AdoptionPlan, DryRun, PlannedText, PlannedWrite, dry_run};
 pub use adoption::recovery::{Outcome, RecoveredDocument, Recovery};
 pub use adoption::revert::{PlannedRevert, RevertPlan, dry_run_revert, revert, revert_with};
-pub use adoption::{adopt, adopt_with, is_interrupted, recover};
+pub use adoption::{adopt, adopt_with, is_interrupted, recover, recover_with};
 pub use area::{Listing, Staged, StagingArea};
 pub use decision::{Acceptance, Accepted, Closing, Decision, EditSelection, Rejected, Status};
 pub use error::{Error, Result};
@@ -89,6 +91,7 @@ pub use proposal::{
     Finding, GateRecord, ItemDelta, Level, Origin, Proposal, ProposedText, RejectedCandidate,
     StagedEdit,
 };
+pub use prune::prune_backups;
 pub use refusal::{Refusal, RefusalKind};
 pub use review::Rejection;
 pub use roots::AllowedRoots;

@@ -48,6 +48,13 @@ pub fn preflight(path: &Path, roots: &AllowedRoots) -> Result<Target, Refusal> {
     let path = PathBuf::from(text);
     let named = roots.names(&path);
     let (real, missing) = resolve(&path)?;
+    if real.to_str().is_none() {
+        return Err(Refusal::path(
+            RefusalKind::LivePathUnsafe,
+            &path,
+            "it leads to a path that is not UTF-8: rename that",
+        ));
+    }
     if is_store(&real) {
         return Err(Refusal::path(
             RefusalKind::LiveStore,

@@ -195,10 +195,11 @@ impl Undo<'_> {
             other => other?,
         };
         let temporary = OsStr::new(&self.target.temporary);
-        let Ok(live) = read(&directory, name) else {
-            return Ok(Outcome::LeftChanged);
-        };
         let spare = read(&directory, temporary).unwrap_or(None);
+        let Ok(live) = read(&directory, name) else {
+            // A link, a directory, a pipe: whatever it is, it is not ours.
+            return self.leave(&directory, spare.as_deref(), steps);
+        };
         let live_sha256 = live.as_ref().map(sha256);
         let swap = Swap {
             directory: &directory,
@@ -211,10 +212,7 @@ impl Undo<'_> {
             return Ok(Outcome::Untouched);
         }
         if live_sha256 != self.target.after {
-            if spare.is_some_and(|spare| self.is_ours(&spare)) {
-                self.drop_spare(&directory, true, steps)?;
-            }
-            return Ok(Outcome::LeftChanged);
+            return self.leave(&directory, spare.as_deref(), steps);
         }
         match spare {
             // Somebody's text lost its name to ours in the last moment before the end.
@@ -235,6 +233,18 @@ impl Undo<'_> {
         }
         self.restore(&swap, live_sha256.as_deref(), steps)?;
         Ok(Outcome::Restored)
+    }
+
+    /// Leaves somebody's text where it is, and takes only our own litter away.
+    fn leave(
+        &self,
+        directory: &Directory,
+        spare: Option<&[u8]>,
+        steps: &mut dyn Steps,
+    ) -> Result<Outcome> {
+        let ours = spare.is_some_and(|spare| self.is_ours(spare));
+        self.drop_spare(directory, ours, steps)?;
+        Ok(Outcome::LeftChanged)
     }
 
     /// Puts the original back.
