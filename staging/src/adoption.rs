@@ -36,6 +36,9 @@ use recovery::Recovery;
 
 /// Adopts the accepted texts of any number of proposals, all or none.
 ///
+/// What an interrupted operation left is put in order first, and the result tells of it.
+/// To tell of it also when this adoption is then refused, call [`recover`] before.
+///
 /// # Errors
 ///
 /// A proposal is not accepted, changed since, or its document cannot or may not be

@@ -38,7 +38,8 @@ pub struct Document {
     pub name: String,
     /// Where the agents read it, absolute, as configured; links are not resolved.
     pub path: PathBuf,
-    /// Where it really lay when the proposal was made, if links led elsewhere.
+    /// Where it really lay when the proposal was made, links resolved. `None` in a draft:
+    /// staging looks; `None` in a proposal: it was not there.
     #[serde(default)]
     pub real_path: Option<PathBuf>,
     /// The agents that read it: `claude-code`, `codex`.

@@ -116,6 +116,11 @@ fn into_proposal(draft: Draft) -> Proposal {
         cost: draft.cost,
         verified: draft.verified,
     };
+    if proposal.document.real_path.is_none() {
+        // A link that is turned elsewhere before adoption shall be noticed.
+        let real = proposal.document.path.canonicalize().ok();
+        proposal.document.real_path = real.filter(|real| real.to_str().is_some());
+    }
     proposal.drop_impossible_values();
     proposal
 }
