@@ -92,6 +92,7 @@ mod names;
 mod proposal;
 mod prune;
 mod refusal;
+mod resolve;
 mod review;
 mod roots;
 mod sealed;

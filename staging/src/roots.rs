@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::resolve::resolve;
+
 /// File names that agents read as memory.
 const MEMORY_NAMES: [&str; 5] = [
     "CLAUDE.md",
@@ -65,24 +67,27 @@ impl AllowedRoots {
 
     /// Whether a canonical path is one that may be written.
     pub(crate) fn confines(&self, real: &Path) -> bool {
-        let in_root = self.roots.iter().any(|root| {
-            root.is_absolute()
-                && root
-                    .canonicalize()
-                    .is_ok_and(|root| real != root && real.starts_with(root))
-        });
+        let in_root = self
+            .roots
+            .iter()
+            .any(|root| real_path(root).is_some_and(|root| real != root && real.starts_with(root)));
         in_root
             || self.documents.iter().any(|document| {
-                let (Some(parent), Some(name)) = (document.parent(), document.file_name()) else {
-                    return false;
-                };
-                // The directory may not be there yet.
-                let parent = parent
-                    .canonicalize()
-                    .unwrap_or_else(|_| parent.to_path_buf());
-                document.is_absolute() && parent.join(name) == real
+                let directory = document.parent().and_then(real_path);
+                match (directory, document.file_name()) {
+                    (Some(directory), Some(name)) => directory.join(name) == real,
+                    _ => false,
+                }
             })
     }
+}
+
+/// Where a configured directory really is, or will be once it is made.
+fn real_path(directory: &Path) -> Option<PathBuf> {
+    if !directory.is_absolute() {
+        return None;
+    }
+    resolve(directory).ok().map(|(real, _)| real)
 }
 
 /// Whether agents read documents of this name: a skill, a document of its `references/`,

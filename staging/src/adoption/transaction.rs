@@ -103,7 +103,10 @@ pub(crate) fn run(
             .retain(|directory| made.contains(directory));
     }
     match recovery::undo(state, &journal, roots, steps) {
-        Ok(_) => Err(primary),
+        Ok(_) => Err(match primary {
+            Error::File(source) => Error::PutBack { source },
+            primary => primary,
+        }),
         Err(rollback) => Err(Error::RollbackIncomplete {
             primary: Box::new(primary),
             rollback: Box::new(rollback),

@@ -205,7 +205,7 @@ fn an_adoption_that_fails_anywhere_puts_everything_back_at_once() {
                 Ended::Done => break,
                 Ended::Died => unreachable!(),
                 Ended::Failed(error) => {
-                    assert!(matches!(error, Error::File(_)), "{error}");
+                    assert!(matches!(error, Error::PutBack { .. }), "{error}");
                     assert_eq!(scene.documents(), before, "{documents:?} step {left}");
                     scene.assert_tidy("a1");
                 }
