@@ -372,3 +372,62 @@ fn a_journal_that_nobody_of_us_wrote_is_not_carried_out() {
     assert!(recovery.lines()[0].contains("SKILL.md"), "{recovery:?}");
     assert_eq!(scene.documents(), before);
 }
+
+/// An adoption that died between writing everything and removing its journal.
+fn interrupted(documents: &[usize]) -> Scene {
+    for left in 0.. {
+        let scene = Scene::new(documents);
+        let record = scene.world.state.join("adoptions/a1.json");
+        let _ = end(|| scene.adopt(&mut StopAt::new(Stop::Die, left)));
+        if record.exists() && is_interrupted(&scene.world.state) {
+            return scene;
+        }
+    }
+    unreachable!()
+}
+
+#[test]
+fn what_somebody_did_after_a_crash_does_not_block_recovery() {
+    use skillopt_staging::Outcome;
+    let acts: [fn(&Path); 4] = [
+        |skill| std::fs::remove_dir_all(skill.parent().unwrap()).unwrap(),
+        |skill| std::fs::write(skill, "mine\n").unwrap(),
+        |skill| {
+            std::fs::remove_file(skill).unwrap();
+            std::fs::create_dir(skill).unwrap();
+        },
+        |skill| {
+            std::fs::rename(
+                skill.parent().unwrap(),
+                skill.ancestors().nth(2).unwrap().join("x"),
+            )
+            .unwrap();
+            std::os::unix::fs::symlink("x", skill.parent().unwrap()).unwrap();
+        },
+    ];
+    for act in acts {
+        let scene = interrupted(&[0, 3]);
+        act(&scene.world.skill("a"));
+        let left = scene.world.tree("skills/a");
+        let recovery = recover(&scene.world.state, &scene.world.roots)
+            .unwrap()
+            .unwrap();
+        let outcomes: Vec<Outcome> = recovery.documents.iter().map(|d| d.outcome).collect();
+        assert_eq!(outcomes, [Outcome::LeftChanged, Outcome::Restored]);
+        assert_eq!(scene.world.tree("skills/a"), left);
+        let b = std::fs::read_to_string(scene.world.skill("b")).unwrap();
+        assert_eq!(b, "\u{feff}x\r\ny");
+        assert!(!is_interrupted(&scene.world.state));
+        let kept = scene.world.state.join("backups/a1/0.before");
+        assert_eq!(std::fs::read_to_string(kept).unwrap(), "one\n");
+    }
+}
+
+#[test]
+fn a_lost_backup_stops_recovery_with_the_way_out() {
+    let scene = interrupted(&[0]);
+    std::fs::remove_file(scene.world.state.join("backups/a1/0.before")).unwrap();
+    let error = recover(&scene.world.state, &scene.world.roots).unwrap_err();
+    assert_eq!(error.refusal(), Some(RefusalKind::RecoveryFailed));
+    assert!(error.to_string().contains("journal.json"), "{error}");
+}
