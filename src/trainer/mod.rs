@@ -1,1 +1,214 @@
-//! The gated trainer: rollout → reflect → aggregate → select → update → gate.
+//! The gated trainer: rollout → reflect → aggregate → select → update → gate
+//! (SkillOpt, arXiv 2605.23904; behaviour in engine 7 to 20).
+//!
+//! A skill document is the trainable state of a frozen target model. Each step attempts a batch of
+//! train items under the current skill, lets an optimizer model reflect on the results, merges
+//! what it proposes, keeps the most important edits, applies them, and takes the result only if it
+//! is strictly better on held-out selection items.
+//!
+//! The trainer knows an [`Environment`], a chat model and a skill, and nothing of where they come
+//! from. Its only output is a stream of [`Event`]s. Its state is one value; a run that was killed
+//! is given that value back and goes on, every finished model call being answered from the
+//! models' journal.
+
+pub mod aggregate;
+pub mod batches;
+pub mod candidate;
+pub mod environment;
+pub mod error;
+pub mod evaluation;
+pub mod event;
+pub mod failure_patterns;
+mod finish;
+pub mod gate;
+pub mod gate_rule;
+pub mod merge_plan;
+pub mod mt19937;
+pub mod optimizer;
+pub mod patch;
+pub mod prompt;
+pub mod reflect;
+pub mod run_dir;
+pub mod schedule;
+pub mod score;
+pub mod select;
+pub mod selection;
+pub mod settings;
+pub mod state;
+pub mod step;
+pub mod step_buffer;
+pub mod summary;
+pub mod trajectory;
+pub mod update_mode;
+mod usage;
+pub mod verdict;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use environment::{Environment, Item, Split};
+use error::TrainError;
+use evaluation::{Evaluation, evaluate};
+use event::{Event, Observers};
+use gate::SELECTION_SAMPLE;
+use optimizer::Optimizer;
+use prompt::Prompts;
+use settings::Settings;
+use state::State;
+use summary::Summary;
+use usage::UsageClock;
+
+use crate::model::ChatModel;
+use crate::model::meter::Meter;
+use crate::skill::hash::skill_hash;
+
+/// A trainer over one environment.
+pub struct Trainer<'a, E> {
+    environment: &'a E,
+    optimizer: Arc<dyn ChatModel>,
+    meter: Arc<Meter>,
+    prompts: Arc<Prompts>,
+    settings: Settings,
+    observers: Observers,
+    usage: UsageClock,
+}
+
+/// What a run made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trained {
+    /// The final state, with the best skill and the history.
+    pub state: State,
+    /// The run's numbers.
+    pub summary: Summary,
+}
+
+impl<'a, E: Environment> Trainer<'a, E> {
+    /// A trainer that reports to `observers`. `meter` is the one that counts the calls of
+    /// `optimizer` and of the environment's models.
+    ///
+    /// # Errors
+    /// When the settings or the environment's items cannot be trained with.
+    pub fn new(
+        environment: &'a E,
+        optimizer: Arc<dyn ChatModel>,
+        meter: Arc<Meter>,
+        prompts: Arc<Prompts>,
+        settings: Settings,
+        observers: Observers,
+    ) -> Result<Self, TrainError> {
+        settings.check()?;
+        for split in [Split::Train, Split::Selection] {
+            if environment.items(split).is_empty() {
+                return Err(TrainError::Setup(format!(
+                    "the {split} split of {} has no items",
+                    environment.name()
+                )));
+            }
+        }
+        Ok(Self {
+            environment,
+            optimizer,
+            meter,
+            prompts,
+            settings,
+            observers,
+            usage: UsageClock::default(),
+        })
+    }
+
+    /// Trains from `state` to the end.
+    ///
+    /// # Errors
+    /// [`TrainError`]; the last committed state is good, and training goes on from it.
+    pub async fn train(mut self, mut state: State) -> Result<Trained, TrainError> {
+        let started = Instant::now();
+        let train_items = self.environment.items(Split::Train);
+        let steps_per_epoch = self.settings.steps_per_epoch(train_items.len());
+        self.observers.emit(&Event::RunStarted {
+            environment: self.environment.name(),
+            total_steps: steps_per_epoch.saturating_mul(self.settings.epochs),
+            completed_steps: state.last_completed_step,
+            initial_skill: &state.initial_skill,
+        })?;
+        self.usage = UsageClock::start(&self.meter, &state.usage);
+        self.baseline(&mut state).await?;
+        for epoch in 1..=self.settings.epochs {
+            let first = (epoch - 1) * steps_per_epoch;
+            if state.last_completed_step >= first + steps_per_epoch {
+                continue;
+            }
+            if state.last_completed_step <= first {
+                // The analysts' short memory is of one epoch (engine 14).
+                state.step_buffer.clear();
+            }
+            for plan in step::plan(&self.settings, epoch, train_items) {
+                if plan.step > state.last_completed_step {
+                    self.step(&plan, &mut state).await?;
+                }
+            }
+        }
+        let test = self.test_scores(&mut state).await?;
+        self.finish(state, test, started.elapsed().as_secs_f64())
+    }
+
+    fn optimizer(&self) -> Optimizer<'_> {
+        Optimizer {
+            model: self.optimizer.as_ref(),
+            prompts: &self.prompts,
+        }
+    }
+
+    fn selection_items(&self) -> &[Item] {
+        first(self.environment.items(Split::Selection), self.settings.selection_items)
+    }
+
+    /// Scores the initial skill on the selection split, once.
+    async fn baseline(&self, state: &mut State) -> Result<(), TrainError> {
+        if state.current.score.is_some() {
+            return Ok(());
+        }
+        let dir = "selection_eval_baseline";
+        let skill = state.current.skill.clone();
+        let items = self.selection_items();
+        let evaluation = self.evaluate(items, &skill, SELECTION_SAMPLE, dir).await?;
+        let scores = match evaluation.scores() {
+            Some(scores) if evaluation.coverage() >= self.settings.coverage_floor => scores,
+            _ => {
+                return Err(TrainError::Coverage {
+                    measured: evaluation.measured(),
+                    attempts: items.len(),
+                    floor: self.settings.coverage_floor,
+                });
+            }
+        };
+        let score = self.settings.gate.score(scores.hard, scores.soft, &skill);
+        state.selections.insert(skill_hash(&skill), evaluation.item_scores());
+        state.baseline = Some(scores);
+        state.current.score = Some(score);
+        state.best.score = Some(score);
+        state.usage = self.usage.now(&self.meter);
+        self.observers.emit(&Event::Checkpoint { state })?;
+        Ok(())
+    }
+
+    async fn evaluate(
+        &self,
+        items: &[Item],
+        skill: &str,
+        sample: &str,
+        dir: &str,
+    ) -> Result<Evaluation, TrainError> {
+        evaluate(self.environment, &self.observers, items, skill, sample, dir).await
+    }
+}
+
+/// The first `limit` of `items`, all of them for 0.
+fn first(items: &[Item], limit: usize) -> &[Item] {
+    match limit {
+        0 => items,
+        limit => &items[..limit.min(items.len())],
+    }
+}
+
+#[cfg(test)]
+mod tests;

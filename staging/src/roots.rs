@@ -65,6 +65,19 @@ impl AllowedRoots {
         self.documents.iter().any(|document| document == path)
     }
 
+    /// Whether a canonical path is a directory that may be made for an allowed document: in
+    /// an allowed directory, that directory itself, or one on the way to it.
+    pub(crate) fn reaches(&self, real: &Path) -> bool {
+        let parents = self.documents.iter().filter_map(|path| path.parent());
+        self.confines(real)
+            || self
+                .roots
+                .iter()
+                .map(PathBuf::as_path)
+                .chain(parents)
+                .any(|place| real_path(place).is_some_and(|place| place.starts_with(real)))
+    }
+
     /// Whether a canonical path is one that may be written.
     pub(crate) fn confines(&self, real: &Path) -> bool {
         let in_root = self

@@ -144,7 +144,7 @@ pub(crate) fn remove_directories(
         let Ok(directory) = Directory::open_no_links(parent) else {
             continue;
         };
-        if !roots.confines(made) {
+        if !roots.reaches(made) {
             continue;
         }
         match directory.remove_directory(name, steps) {

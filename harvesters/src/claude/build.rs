@@ -1,0 +1,354 @@
+//! From the rows of a file to a session.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::assemble::{Assembler, CallResult, Spot};
+use crate::origin;
+use crate::redact::Door;
+use crate::session::{
+    Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger, ToolCall, Usage,
+};
+
+use super::family::Related;
+use super::results::RawResult;
+use super::row::{Block, Message, MessageUsage, RawCall, Row, RowKind};
+use super::thread;
+use super::transcript::Transcript;
+use super::user::tagged;
+
+/// Builds the session of a file.
+pub(super) fn session(
+    related: Related,
+    sub_agents: &HashMap<String, Vec<String>>,
+    typed: Option<&HashSet<String>>,
+    door: Door<'_>,
+) -> Session {
+    let alive = thread::live(&related.transcript);
+    let mut builder = Builder {
+        assembler: Assembler::new(door),
+        inherited: &related.inherited,
+        seen_calls: HashSet::new(),
+        edited_paths: HashMap::new(),
+        agents_started: 0,
+    };
+    let rows: Vec<(&Row, bool)> = related
+        .transcript
+        .rows
+        .iter()
+        .zip(alive)
+        .filter(|(row, _)| !row.sidechain)
+        .collect();
+    for (index, (row, alive)) in rows.iter().enumerate() {
+        builder.take(row, *alive, &rows[index + 1..]);
+    }
+    let agents_started = builder.agents_started;
+    let usage = usage_of(&related);
+    let Related { transcript, forked_from, superseded, .. } = &related;
+    let mut session = builder.assembler;
+    describe(&mut session.session, transcript, door);
+    let facts = &mut session.session;
+    facts.usage = usage;
+    facts.sub_agents = agents_started;
+    facts.forked_from = forked_from
+        .as_ref()
+        .and_then(|path| path.file_stem())
+        .map(|stem| stem.to_string_lossy().into_owned());
+    facts.superseded_files = superseded.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    facts.sub_agent_files = sub_agents.get(&facts.id).cloned().unwrap_or_default();
+    let mut session = session.finish();
+    session.origin = origin_of(&session, transcript, typed);
+    session.resumes = resumes_of(&session, superseded.len());
+    session
+}
+
+/// Circumstances of the session.
+fn describe(session: &mut Session, transcript: &Transcript, door: Door<'_>) {
+    session.agent = Agent::Claude;
+    session.id = door.note(&transcript.id());
+    session.agent_version.clone_from(&transcript.version);
+    session.project.clone_from(&transcript.project);
+    session.title.clone_from(&transcript.title);
+    session.cost_usd = transcript.cost_usd;
+    session.files = vec![transcript.path.to_string_lossy().into_owned()];
+    // "HEAD" stands for no branch: detached or no repository.
+    session.git.branch = transcript.branch.clone().filter(|branch| branch != "HEAD");
+    let times = transcript
+        .rows
+        .iter()
+        .filter(|row| !row.sidechain && is_conversation(&row.kind))
+        .filter_map(|row| row.at);
+    session.started = times.clone().min();
+    session.ended = times.max();
+}
+
+/// Rows that stand for `user` and `assistant` records.
+fn is_conversation(kind: &RowKind) -> bool {
+    !matches!(
+        kind,
+        RowKind::Compacted(_)
+            | RowKind::ApiError(_)
+            | RowKind::Instructions(_)
+            | RowKind::Hook(_)
+            | RowKind::Link
+            | RowKind::Notice { wakes: false, .. }
+            | RowKind::Prompt { kind: PromptKind::Steering, .. }
+    )
+}
+
+/// Who started the session. Old releases do not say; then only the history of what was
+/// typed tells.
+fn origin_of(session: &Session, transcript: &Transcript, typed: Option<&HashSet<String>>) -> Origin {
+    let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
+    if first.is_some_and(|prompt| origin::is_program_prompt(&prompt.text)) {
+        return Origin::Machine;
+    }
+    match transcript.entrypoint.as_deref() {
+        Some(entry) if entry.starts_with("sdk") || entry == "print" => Origin::Headless,
+        Some(_) => Origin::Interactive,
+        None => match typed {
+            Some(ids) => {
+                let known = ids.contains(&session.id)
+                    || transcript.session_id.as_ref().is_some_and(|id| ids.contains(id));
+                if known { Origin::Interactive } else { Origin::Headless }
+            }
+            None => Origin::Unknown,
+        },
+    }
+}
+
+/// A headless run takes one prompt: each further one was another run.
+fn resumes_of(session: &Session, superseded: usize) -> u32 {
+    let own = session
+        .prompts()
+        .filter(|prompt| prompt.kind != PromptKind::Steering)
+        .count();
+    let count = if session.origin == Origin::Headless {
+        own.saturating_sub(1).max(superseded)
+    } else {
+        superseded
+    };
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Tokens by message: repeated records of a message repeat its usage, the last counts.
+fn usage_of(related: &Related) -> Option<Usage> {
+    let mut by_message: HashMap<u64, MessageUsage> = HashMap::new();
+    let mut nameless: Vec<MessageUsage> = Vec::new();
+    for row in related.transcript.rows.iter().filter(|row| !row.sidechain) {
+        let RowKind::Assistant(message) = &row.kind else {
+            continue;
+        };
+        if is_inherited(row, &related.inherited) {
+            continue;
+        }
+        match (message.id, message.usage) {
+            (Some(id), Some(usage)) => {
+                by_message.insert(id, usage);
+            }
+            (None, Some(usage)) => nameless.push(usage),
+            _ => {}
+        }
+    }
+    let mut total: Option<Usage> = None;
+    for usage in by_message.values().chain(&nameless) {
+        let sum = total.get_or_insert_default();
+        sum.input = sum.input.saturating_add(usage.input);
+        sum.output = sum.output.saturating_add(usage.output);
+        sum.cache_read = sum.cache_read.saturating_add(usage.cache_read);
+        sum.cache_creation = sum.cache_creation.saturating_add(usage.cache_creation);
+        sum.approximate |= usage.unfinished;
+    }
+    total
+}
+
+/// Whether an older file has this record.
+fn is_inherited(row: &Row, inherited: &HashSet<u64>) -> bool {
+    let message = match &row.kind {
+        RowKind::Assistant(message) => message.id,
+        _ => None,
+    };
+    row.id.into_iter().chain(message).any(|id| inherited.contains(&id))
+}
+
+/// Tells the assembler what happened, row by row.
+struct Builder<'a> {
+    assembler: Assembler<'a>,
+    inherited: &'a HashSet<u64>,
+    /// Calls by id: streamed copies repeat them.
+    seen_calls: HashSet<String>,
+    /// The file that each editing call is to change.
+    edited_paths: HashMap<String, String>,
+    agents_started: u32,
+}
+
+impl Builder<'_> {
+    fn take(&mut self, row: &Row, alive: bool, following: &[(&Row, bool)]) {
+        let spot = Spot {
+            place: Place { file: 0, offset: row.offset },
+            at: row.at,
+        };
+        if !alive {
+            return self.take_dead(row, spot);
+        }
+        let inherited = is_inherited(row, self.inherited);
+        // Records without an id of their own follow what is around them.
+        if row.id.is_some() {
+            self.assembler.set_inherited(inherited);
+        }
+        match &row.kind {
+            RowKind::Prompt { text, kind, images } => self.assembler.prompt(text, *kind, *images, spot, None),
+            RowKind::SlashCommand { name, arguments } => self.slash_command(name, arguments, spot, following),
+            RowKind::Notice { text, wakes } => self.notice(text, *wakes, spot),
+            RowKind::Machine { kind, text, .. } => self.assembler.machine_text(kind, text, spot.place),
+            RowKind::Hook(text) => self.assembler.machine_text("hook", text, spot.place),
+            RowKind::Instructions(paths) => {
+                for path in paths {
+                    self.assembler.instruction_file(path);
+                }
+            }
+            RowKind::Results(results) => {
+                for result in results {
+                    self.result(result, spot, following);
+                }
+            }
+            RowKind::Interrupted(text) => self.assembler.interrupted(text, spot),
+            RowKind::Assistant(message) => self.message(message, spot, inherited),
+            RowKind::Compacted(trigger) => self.assembler.incident(IncidentKind::Compaction, trigger, spot),
+            RowKind::ApiError(text) => self.assembler.incident(IncidentKind::ApiError, text, spot),
+            RowKind::CommandOutput | RowKind::Link => {}
+        }
+    }
+
+    /// Of a dead branch only the prompts matter: they are weak complaints.
+    fn take_dead(&mut self, row: &Row, spot: Spot) {
+        if is_inherited(row, self.inherited) {
+            return;
+        }
+        if let RowKind::Prompt { text, kind, images } = &row.kind
+            && kind.by_person()
+        {
+            self.assembler.dead_prompt(text, *kind, *images, spot);
+        }
+        if let RowKind::SlashCommand { name, arguments } = &row.kind {
+            let text = format!("/{name} {arguments}");
+            self.assembler.dead_prompt(&text, PromptKind::SlashCommand, 0, spot);
+        }
+    }
+
+    /// A slash command is a prompt if work follows: its body, or an answer.
+    fn slash_command(&mut self, name: &str, arguments: &str, spot: Spot, following: &[(&Row, bool)]) {
+        let next = following
+            .iter()
+            .filter(|(_, alive)| *alive)
+            .map(|(row, _)| &row.kind)
+            .find(|kind| !matches!(kind, RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)));
+        let works = matches!(next, Some(RowKind::Machine { expands: true, .. } | RowKind::Assistant(_)));
+        if works {
+            let text = format!("/{name} {arguments}");
+            self.assembler.prompt(text.trim(), PromptKind::SlashCommand, 0, spot, None);
+            self.assembler.skill(name, SkillTrigger::Command, spot.place);
+        }
+    }
+
+    /// A notice tells how a background command ended; one that wakes starts a turn.
+    fn notice(&mut self, text: &str, wakes: bool, spot: Spot) {
+        static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"exit code:? (-?\d{1,10})\b").ok());
+        let code = EXIT
+            .as_ref()
+            .and_then(|pattern| pattern.captures(text)?.get(1)?.as_str().parse().ok());
+        let command = tagged(text, "tool-use-id")
+            .and_then(|id| self.assembler.call_mut(id))
+            .and_then(|call| call.command.as_mut());
+        if let Some(command) = command {
+            command.late_exit_code = code;
+        }
+        if wakes {
+            self.assembler.prompt(text, PromptKind::Notification, 0, spot, None);
+        }
+        self.assembler.machine_text("notification", text, spot.place);
+    }
+
+    fn result(&mut self, raw: &RawResult, spot: Spot, following: &[(&Row, bool)]) {
+        // A call that the person refused by stopping the agent was interrupted.
+        const NEAR: usize = 6;
+        let stopped = following
+            .iter()
+            .take(NEAR)
+            .any(|(row, _)| matches!(row.kind, RowKind::Interrupted(_)));
+        let status = if raw.rejected && stopped { CallStatus::Interrupted } else { raw.status };
+        if status == CallStatus::Denied {
+            self.assembler.incident(IncidentKind::Denial, &raw.output, spot);
+        }
+        let is_command = self.assembler.call_mut(&raw.id).is_some_and(|call| call.command.is_some());
+        // Success is not written down: no code and no error is 0.
+        let exit_code = match status {
+            CallStatus::Ok if is_command => Some(0),
+            _ => raw.exit_code,
+        };
+        let edits = self
+            .edited_paths
+            .get(&raw.id)
+            .map(|asked| raw.path.clone().unwrap_or_else(|| asked.clone()))
+            .into_iter()
+            .collect();
+        let result = CallResult {
+            output: raw.output.clone(),
+            status,
+            exit_code,
+            duration_ms: raw.duration_ms,
+            edits,
+        };
+        self.assembler.result(&raw.id, result, spot.place);
+    }
+
+    fn message(&mut self, message: &Message, spot: Spot, inherited: bool) {
+        if let Some(error) = &message.error {
+            return self.assembler.failed(error, spot);
+        }
+        if let Some(skill) = &message.skill {
+            self.assembler.skill(skill, SkillTrigger::Tool, spot.place);
+        }
+        if let Some(model) = &message.model
+            && !inherited
+        {
+            self.assembler.model(model);
+        }
+        for block in &message.blocks {
+            match block {
+                Block::Text(text) => self.assembler.text(text, false, spot),
+                Block::Call(call) => self.call(call, spot, inherited),
+            }
+        }
+    }
+
+    fn call(&mut self, raw: &RawCall, spot: Spot, inherited: bool) {
+        if !raw.id.is_empty() && !self.seen_calls.insert(raw.id.clone()) {
+            return;
+        }
+        if let Some(path) = &raw.path {
+            self.edited_paths.insert(raw.id.clone(), path.clone());
+        }
+        if let Some(skill) = &raw.skill {
+            self.assembler.skill(skill, SkillTrigger::Tool, spot.place);
+        }
+        if matches!(raw.name.as_str(), "Task" | "Agent") && !inherited {
+            self.agents_started += 1;
+        }
+        let call = ToolCall {
+            id: raw.id.clone(),
+            name: raw.name.clone(),
+            arguments: raw.arguments.clone(),
+            command: raw.command.as_ref().map(|text| CommandRun {
+                text: text.clone(),
+                ..CommandRun::default()
+            }),
+            at: spot.at,
+            place: spot.place,
+            ..ToolCall::default()
+        };
+        self.assembler.call(call, None);
+    }
+}

@@ -1,0 +1,168 @@
+//! Files that repeat each other: forks and resumed copies (session-logs.md, 2.7).
+
+use std::collections::{HashMap, HashSet};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use crate::harvest::Run;
+use crate::report::SkipReason;
+use crate::walk::Found;
+
+use super::row::key;
+use super::transcript::Transcript;
+
+/// A conversation and what it shares with older files.
+pub(super) struct Related {
+    pub(super) transcript: Transcript,
+    /// Record ids and message ids that an older file has.
+    pub(super) inherited: HashSet<u64>,
+    /// The file that the shared records come from.
+    pub(super) forked_from: Option<PathBuf>,
+    /// Older files that this one repeats whole.
+    pub(super) superseded: Vec<PathBuf>,
+}
+
+/// How much of a file's beginning is searched for ids.
+const HEAD: u64 = 128 * 1024;
+
+/// Groups files that share a record id or a message id near their beginning: copies
+/// always repeat the conversation from its start.
+pub(super) fn families(files: Vec<Found>) -> Vec<Vec<Found>> {
+    if files.len() < 2 {
+        return files.into_iter().map(|file| vec![file]).collect();
+    }
+    let mut group: Vec<usize> = (0..files.len()).collect();
+    let mut owner: HashMap<u64, usize> = HashMap::new();
+    for (index, file) in files.iter().enumerate() {
+        for id in head_ids(&file.path) {
+            let other = *owner.entry(id).or_insert(index);
+            let (one, other) = (root_of(&mut group, index), root_of(&mut group, other));
+            group[one.max(other)] = one.min(other);
+        }
+    }
+    let mut families: Vec<Vec<Found>> = (0..files.len()).map(|_| Vec::new()).collect();
+    for (index, file) in files.into_iter().enumerate() {
+        families[root_of(&mut group, index)].push(file);
+    }
+    families.retain(|family| !family.is_empty());
+    families
+}
+
+/// The representative of a group, with the path to it shortened.
+fn root_of(group: &mut [usize], index: usize) -> usize {
+    let mut root = index;
+    while group[root] != root {
+        root = group[root];
+    }
+    let mut at = index;
+    while group[at] != root {
+        at = std::mem::replace(&mut group[at], root);
+    }
+    root
+}
+
+/// Ids in the first part of a file, found without parsing it.
+fn head_ids(path: &Path) -> HashSet<u64> {
+    let mut head = Vec::new();
+    let read = std::fs::symlink_metadata(path)
+        .and_then(|metadata| {
+            if metadata.is_file() { Ok(()) } else { Err(std::io::ErrorKind::InvalidInput.into()) }
+        })
+        .and_then(|()| fs_err::File::open(path))
+        .and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    if read.is_err() {
+        return HashSet::new();
+    }
+    let mut ids = HashSet::new();
+    for field in [&b"\"uuid\":\""[..], b"\"id\":\"msg_"] {
+        let prefix = if field.ends_with(b"msg_") { field.len() - 4 } else { field.len() };
+        for at in memchr::memmem::find_iter(&head, field) {
+            let value = &head[at + prefix..];
+            if let Some(end) = memchr::memchr(b'"', value)
+                && let Ok(id) = std::str::from_utf8(&value[..end])
+                && id.len() >= 8
+            {
+                ids.insert(key(id));
+            }
+        }
+    }
+    ids
+}
+
+/// Decides within a family who owns what is shared. Copies with new record ids and the
+/// same message ids are resumed copies: the older file is superseded. Copies with the
+/// same record ids are forks: the younger file inherits.
+pub(super) fn relate(mut family: Vec<Transcript>, run: &mut Run<'_>) -> Vec<Related> {
+    // A copy shows itself: its first line is younger than the records that it repeats.
+    family.sort_by_key(|transcript| (transcript.written_from, transcript.own_from()));
+    let superseded_by: Vec<Option<usize>> = (0..family.len())
+        .map(|older| {
+            (older + 1..family.len())
+                .rev()
+                .find(|younger| repeats_whole(&family[*younger], &family[older]))
+        })
+        .collect();
+    let mut owned: HashMap<u64, PathBuf> = HashMap::new();
+    let mut related: Vec<Related> = Vec::new();
+    let mut superseded: HashMap<usize, Vec<PathBuf>> = HashMap::new();
+    for (index, transcript) in family.into_iter().enumerate() {
+        if let Some(by) = superseded_by[index] {
+            run.report.skip(&transcript.path, SkipReason::Superseded, "");
+            superseded.entry(by).or_default().push(transcript.path);
+            continue;
+        }
+        let inherited: HashSet<u64> = transcript.ids().filter(|id| owned.contains_key(id)).collect();
+        let forked_from = transcript.ids().find_map(|id| owned.get(&id).cloned());
+        for id in transcript.ids() {
+            owned.entry(id).or_insert_with(|| transcript.path.clone());
+        }
+        related.push(Related {
+            transcript,
+            inherited,
+            forked_from,
+            superseded: superseded.remove(&index).unwrap_or_default(),
+        });
+    }
+    related
+}
+
+/// Whether a younger file has all messages of an older one under new record ids.
+fn repeats_whole(younger: &Transcript, older: &Transcript) -> bool {
+    !older.message_ids.is_empty()
+        && older.message_ids.is_subset(&younger.message_ids)
+        && older.record_ids.is_disjoint(&younger.record_ids)
+}
+
+/// Sub-agent files by the id of the session that they belong to: the folder that they
+/// lie in, or the session named in their first record.
+pub(super) fn owners(files: &[Found]) -> HashMap<String, Vec<String>> {
+    let mut owners: HashMap<String, Vec<String>> = HashMap::new();
+    for file in files {
+        let session = folder_owner(&file.path).or_else(|| named_owner(&file.path));
+        if let Some(session) = session {
+            owners
+                .entry(session)
+                .or_default()
+                .push(file.path.to_string_lossy().into_owned());
+        }
+    }
+    owners
+}
+
+/// `<session>/subagents/…`: the session.
+fn folder_owner(path: &Path) -> Option<String> {
+    let folder = path
+        .ancestors()
+        .find(|folder| folder.file_name().is_some_and(|name| name == "subagents"))?;
+    folder.parent()?.file_name()?.to_str().map(str::to_owned)
+}
+
+/// The `sessionId` in the beginning of a sub-agent's file.
+fn named_owner(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    fs_err::File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    let field = b"\"sessionId\":\"";
+    let at = memchr::memmem::find(&head, field)? + field.len();
+    let end = memchr::memchr(b'"', &head[at..])?;
+    std::str::from_utf8(&head[at..at + end]).ok().map(str::to_owned)
+}

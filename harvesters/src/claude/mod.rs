@@ -1,0 +1,160 @@
+//! Claude Code (session-logs.md, section 2).
+//!
+//! A folder of `projects/` holds conversations, one a file. Most files stand alone;
+//! some repeat others: a fork copies its parent's records, an old resume copies them
+//! under new ids. So files are read in families: files that share record ids near
+//! their beginning. Within a family the oldest file owns what is shared.
+//!
+//! - [`row`]: one record, classified and reduced to what matters
+//! - [`thread`]: which records are on the live branch
+//! - [`build`]: live rows to a session
+
+mod attachment;
+mod build;
+mod family;
+mod results;
+mod row;
+mod thread;
+mod transcript;
+mod user;
+
+use std::collections::{BTreeMap, HashSet};
+use std::ffi::OsString;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use crate::harvest::Run;
+use crate::report::SkipReason;
+use crate::session::Agent;
+use crate::source::{Source, SourceInfo};
+use crate::walk::{self, Found};
+
+use transcript::Transcript;
+
+/// Claude Code's logs.
+pub(crate) struct ClaudeCode;
+
+impl Source for ClaudeCode {
+    fn info(&self) -> SourceInfo {
+        SourceInfo {
+            agent: Agent::Claude,
+            title: "Claude Code",
+            reads: "projects/*/*.jsonl, history.jsonl",
+            location: "$CLAUDE_CONFIG_DIR or ~/.claude",
+            keeps: "prompts, answers, tool calls with results, files, skills, git branch, models, tokens",
+        }
+    }
+
+    fn default_roots(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+        match variable("CLAUDE_CONFIG_DIR") {
+            Some(root) => vec![PathBuf::from(root)],
+            None => vec![home.join(".claude")],
+        }
+    }
+
+    fn read(&self, root: &Path, run: &mut Run<'_>) -> ControlFlow<()> {
+        let found = walk::files(&root.join("projects"), &mut run.report, &|name| {
+            ends_with(name, ".jsonl")
+        });
+        let typed = typed_sessions(root, run);
+        let Ok(projects) = fs_err::canonicalize(root.join("projects")) else {
+            return ControlFlow::Continue(());
+        };
+        for folder in folders(&projects, found).into_values() {
+            read_folder(folder, typed.as_ref(), run)?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Whether a file name ends so, in any case.
+fn ends_with(name: &str, ending: &str) -> bool {
+    name.len() >= ending.len()
+        && name.is_char_boundary(name.len() - ending.len())
+        && name[name.len() - ending.len()..].eq_ignore_ascii_case(ending)
+}
+
+/// The logs of one project folder.
+#[derive(Default)]
+struct Folder {
+    sessions: Vec<Found>,
+    /// Logs of sub-agents: beside the sessions (2.0) or below one (2.1).
+    sub_agents: Vec<Found>,
+}
+
+/// Sorts log files by project folder and by what they are.
+fn folders(projects: &Path, found: Vec<Found>) -> BTreeMap<PathBuf, Folder> {
+    let mut folders: BTreeMap<PathBuf, Folder> = BTreeMap::new();
+    for file in found {
+        let Ok(relative) = file.path.strip_prefix(projects) else {
+            continue;
+        };
+        let mut parts = relative.components();
+        let Some(slug) = parts.next() else {
+            continue;
+        };
+        let depth = parts.clone().count();
+        let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let below_session = relative.components().any(|part| part.as_os_str() == "subagents");
+        let is_agent = name.starts_with("agent-") || below_session;
+        let folder = folders.entry(projects.join(slug)).or_default();
+        match (depth, is_agent) {
+            (_, true) => folder.sub_agents.push(file),
+            (1, false) => folder.sessions.push(file),
+            // memory/ and the like: no sessions.
+            _ => {}
+        }
+    }
+    folders
+}
+
+/// The ids of sessions in which something was typed at a terminal. None when there is
+/// no such history, which then says nothing.
+fn typed_sessions(root: &Path, run: &mut Run<'_>) -> Option<HashSet<String>> {
+    let path = root.join("history.jsonl");
+    let metadata = std::fs::symlink_metadata(&path).ok()?;
+    if !metadata.is_file() {
+        return None;
+    }
+    let file = Found {
+        stamp: crate::stamp::FileStamp::of(&metadata),
+        path,
+    };
+    let mut log = run.open(&file)?;
+    run.report.files_read -= 1;
+    let mut ids = HashSet::new();
+    log.each_record(&mut run.report, |_, record, report| {
+        report.records -= 1;
+        if let Some(id) = crate::node::Node::of(record).get("sessionId").text() {
+            ids.insert(id.to_owned());
+        }
+    });
+    Some(ids)
+}
+
+/// Reads the sessions of a project folder.
+fn read_folder(folder: Folder, typed: Option<&HashSet<String>>, run: &mut Run<'_>) -> ControlFlow<()> {
+    run.report.files_found += (folder.sessions.len() + folder.sub_agents.len()) as u64;
+    let everything = folder.sessions.iter().chain(&folder.sub_agents);
+    if run.all_unchanged(everything) {
+        return ControlFlow::Continue(());
+    }
+    for file in &folder.sub_agents {
+        run.report.skip(&file.path, SkipReason::SubAgent, "");
+    }
+    let agents = family::owners(&folder.sub_agents);
+    for members in family::families(folder.sessions) {
+        if run.all_unchanged(members.iter()) {
+            continue;
+        }
+        let transcripts = members
+            .into_iter()
+            .filter_map(|file| Transcript::read(&file, run))
+            .collect();
+        for related in family::relate(transcripts, run) {
+            let session = build::session(related, &agents, typed, run.door());
+            run.emit(session)?;
+        }
+    }
+    ControlFlow::Continue(())
+}

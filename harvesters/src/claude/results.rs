@@ -1,0 +1,104 @@
+//! Results of tool calls (session-logs.md, section 2.6).
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::node::Node;
+use crate::redact::Door;
+use crate::session::CallStatus;
+
+/// The result of one call.
+pub(super) struct RawResult {
+    pub(super) id: String,
+    pub(super) output: String,
+    pub(super) status: CallStatus,
+    /// The exit code that a failed command's text names.
+    pub(super) exit_code: Option<i32>,
+    /// The person refused the call; an interruption may follow.
+    pub(super) rejected: bool,
+    /// The file that was changed.
+    pub(super) path: Option<String>,
+    pub(super) duration_ms: Option<u64>,
+}
+
+/// All results in a record.
+pub(super) fn of(record: Node<'_>, door: Door<'_>) -> Vec<RawResult> {
+    let structured = record.get("toolUseResult");
+    record
+        .at(&["message", "content"])
+        .list()
+        .filter(|block| block.get("type").str() == Some("tool_result"))
+        .map(|block| result(record, block, structured, door))
+        .collect()
+}
+
+fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_>) -> RawResult {
+    let text = content_text(block.get("content"));
+    let is_error = block.get("is_error").is_true();
+    let denial = record.get("toolDenialKind").text();
+    let rejected = denial.is_some_and(|kind| kind.starts_with("user"))
+        || text.starts_with("The user doesn't want to proceed with this tool use")
+        || text.starts_with("The user doesn't want to take this action");
+    let status = if rejected || denied(record, &text, is_error, denial) {
+        CallStatus::Denied
+    } else if text.starts_with("[Request interrupted by user") || structured.get("interrupted").is_true() {
+        CallStatus::Interrupted
+    } else if structured.get("backgroundTaskId").text().is_some() || text.starts_with("Command running in background") {
+        CallStatus::Background
+    } else if is_error && timed_out(&text) {
+        CallStatus::TimedOut
+    } else if is_error || text.starts_with("<tool_use_error>") {
+        CallStatus::Failed
+    } else {
+        CallStatus::Ok
+    };
+    RawResult {
+        id: block.get("tool_use_id").str().unwrap_or_default().to_owned(),
+        output: door.output(&text),
+        status,
+        exit_code: if status == CallStatus::Failed { exit_code(&text) } else { None },
+        rejected,
+        path: structured.get("filePath").text().map(|path| door.note(path)),
+        duration_ms: structured
+            .get("durationMs")
+            .count()
+            .or_else(|| structured.get("totalDurationMs").count()),
+    }
+}
+
+/// Whether a rule or a mode refused the call.
+fn denied(record: Node<'_>, text: &str, is_error: bool, denial: Option<&str>) -> bool {
+    let decision = record.at(&["permissionDecision", "decision"]).str();
+    is_error
+        && (denial.is_some()
+            || matches!(decision, Some("reject" | "deny" | "denied"))
+            || text.starts_with("Claude requested permissions to ")
+            || text.starts_with("Permission to use ")
+            || text.contains("haven't granted it yet")
+            || text.contains("is disabled for this session"))
+}
+
+fn timed_out(text: &str) -> bool {
+    let start = crate::redact::cut(text, 400);
+    start.contains("Command timed out") || start.contains("timed out after")
+}
+
+/// `Exit code N` at the start of a failed command's text.
+fn exit_code(text: &str) -> Option<i32> {
+    static EXIT: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^(?:Error: )?Exit code (-?\d{1,10})\b").ok());
+    EXIT.as_ref()?.captures(text)?.get(1)?.as_str().parse().ok()
+}
+
+/// A result's text, pictures left out.
+fn content_text(content: Node<'_>) -> String {
+    match content.str() {
+        Some(text) => text.to_owned(),
+        None => content
+            .list()
+            .filter_map(|part| part.get("text").text())
+            .collect::<Vec<_>>()
+            .join("\n"),
+    }
+}

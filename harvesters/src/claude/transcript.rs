@@ -1,0 +1,189 @@
+//! One file of Claude Code, read into rows.
+
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
+
+use jiff::Timestamp;
+
+use crate::clock;
+use crate::harvest::Run;
+use crate::node::Node;
+use crate::redact::Door;
+use crate::report::{Report, SkipReason};
+use crate::session::Agent;
+use crate::walk::Found;
+
+use super::row::{self, Row, RowKind, key};
+
+/// A file's rows and what its records say about the session as a whole.
+pub(super) struct Transcript {
+    pub(super) path: PathBuf,
+    pub(super) rows: Vec<Row>,
+    /// Ids of records, hashed.
+    pub(super) record_ids: HashSet<u64>,
+    /// Ids of model messages, hashed.
+    pub(super) message_ids: HashSet<u64>,
+    /// First time in file order, metadata lines included.
+    pub(super) written_from: Option<Timestamp>,
+    pub(super) version: Option<String>,
+    pub(super) entrypoint: Option<String>,
+    pub(super) project: Option<String>,
+    pub(super) branch: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) cost_usd: Option<f64>,
+    /// The session id that the records name.
+    pub(super) session_id: Option<String>,
+    rows_by_id: HashMap<u64, usize>,
+}
+
+impl Transcript {
+    /// Reads a file. None when it cannot be opened or has no record at all.
+    pub(super) fn read(file: &Found, run: &mut Run<'_>) -> Option<Transcript> {
+        let door = run.door();
+        let mut log = run.open(file)?;
+        let mut transcript = Transcript::empty(file.path.clone());
+        log.each_record(&mut run.report, |offset, record, report| {
+            transcript.add(offset, Node::of(record), door, report);
+        });
+        let empty = log.lines.offset() == 0;
+        run.close(log);
+        if transcript.rows.is_empty() {
+            let reason = if empty { SkipReason::Empty } else { SkipReason::NoPrompt };
+            run.report.skip(&file.path, reason, "");
+            return None;
+        }
+        Some(transcript)
+    }
+
+    fn empty(path: PathBuf) -> Self {
+        Transcript {
+            path,
+            rows: Vec::new(),
+            record_ids: HashSet::new(),
+            message_ids: HashSet::new(),
+            written_from: None,
+            version: None,
+            entrypoint: None,
+            project: None,
+            branch: None,
+            title: None,
+            cost_usd: None,
+            session_id: None,
+            rows_by_id: HashMap::new(),
+        }
+    }
+
+    /// The session's id is the name of its file: records may name others.
+    pub(super) fn id(&self) -> String {
+        self.path
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().into_owned())
+            .unwrap_or_default()
+    }
+
+    /// All ids by which a record can be recognised in another file.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
+        self.record_ids.iter().chain(&self.message_ids).copied()
+    }
+
+    /// The time of the last record.
+    pub(super) fn own_from(&self) -> Option<Timestamp> {
+        self.rows.iter().filter_map(|row| row.at).max()
+    }
+
+    /// Takes one record in.
+    fn add(&mut self, offset: u64, record: Node<'_>, door: Door<'_>, report: &mut Report) {
+        let at = clock::time(record.get("timestamp"));
+        self.written_from = self.written_from.or(at);
+        let kind = record.get("type").str().unwrap_or_default();
+        match kind {
+            "user" | "assistant" => {
+                if !record.get("isSidechain").is_true() {
+                    self.note_circumstances(record, door);
+                }
+                self.add_row(offset, at, record, kind, door);
+            }
+            "system" | "attachment" => self.add_row(offset, at, record, kind, door),
+            "summary" => self.note_title(record.get("summary"), door),
+            "ai-title" => self.note_title(record.get("aiTitle"), door),
+            "custom-title" => self.note_title(record.get("customTitle"), door),
+            "cost-state" => self.cost_usd = record.get("totalCostUSD").float().or(self.cost_usd),
+            known if IGNORED.contains(&known) => {}
+            unknown => report.unknown_kind(Agent::Claude, unknown),
+        }
+    }
+
+    fn note_title(&mut self, title: Node<'_>, door: Door<'_>) {
+        if let Some(text) = title.text() {
+            self.title = Some(door.note(text));
+        }
+    }
+
+    /// Circumstances of the session: the first record that names them counts.
+    fn note_circumstances(&mut self, record: Node<'_>, door: Door<'_>) {
+        let note = |field: &mut Option<String>, name: &str| {
+            if field.is_none() {
+                *field = record.get(name).text().map(|text| door.note(text));
+            }
+        };
+        note(&mut self.version, "version");
+        note(&mut self.entrypoint, "entrypoint");
+        note(&mut self.project, "cwd");
+        note(&mut self.branch, "gitBranch");
+        note(&mut self.session_id, "sessionId");
+    }
+
+    /// Adds a row, unless its record was there before: then the richer of the two stays.
+    fn add_row(&mut self, offset: u64, at: Option<Timestamp>, record: Node<'_>, kind: &str, door: Door<'_>) {
+        let new = Row {
+            offset,
+            at,
+            id: record.get("uuid").text().map(key),
+            parent: record
+                .get("parentUuid")
+                .text()
+                .or_else(|| record.get("logicalParentUuid").text())
+                .map(key),
+            sidechain: record.get("isSidechain").is_true(),
+            kind: row::classify(record, kind, door),
+        };
+        if let RowKind::Assistant(message) = &new.kind
+            && let Some(id) = message.id
+            && !new.sidechain
+        {
+            self.message_ids.insert(id);
+        }
+        let Some(id) = new.id else {
+            self.rows.push(new);
+            return;
+        };
+        self.record_ids.insert(id);
+        match self.rows_by_id.get(&id) {
+            Some(first) => {
+                let first = &mut self.rows[*first];
+                if row::is_richer(&new.kind, &first.kind) {
+                    first.kind = new.kind;
+                }
+            }
+            None => {
+                self.rows_by_id.insert(id, self.rows.len());
+                self.rows.push(new);
+            }
+        }
+    }
+
+    /// The row of a record id.
+    pub(super) fn row_of(&self, id: u64) -> Option<usize> {
+        self.rows_by_id.get(&id).copied()
+    }
+}
+
+/// Record kinds that are known and hold nothing of the conversation (section 2.3).
+/// `api-request*` repeat it with roles: never look inside.
+const IGNORED: &[&str] = &[
+    "agent-name", "agent-color", "tag", "pr-link", "last-prompt", "file-history-snapshot", "file-history-delta",
+    "queue-operation", "mode", "permission-mode", "tools-used", "atis-latch", "api-request", "api-request-shape",
+    "api-request-blob", "progress", "fork-context-ref", "derived-from", "continued-in", "content-replacement",
+    "worktree-state", "bridge-session", "memory-mode", "session-owner", "history-suppression", "isolation-latch",
+    "dev-mods", "ended-by-model", "frame-link", "resume-head-vouch", "data-flow-records", "artifact-comment-monitor",
+];

@@ -1,0 +1,341 @@
+//! One harvest: all wanted sources, read once, with an account of everything skipped.
+
+use std::io::BufRead;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+
+use crate::lines::{self, Lines};
+use crate::redact::{Door, Redactor, TextLimits};
+use crate::report::{Findings, Report, SkipReason};
+use crate::session::{Agent, Origin, Session};
+use crate::source::{Roots, Source, registry};
+use crate::stamp::{FileMemory, FileStamp, HEAD_BYTES, head_hash};
+use crate::walk::Found;
+
+/// The text that our own program puts into each of its model calls. A session whose
+/// first prompt contains it is never mined.
+pub const OWN_CALL_MARKER: &str = "skillopt-sleep:internal-call";
+
+/// Which projects are wanted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ProjectScope {
+    /// All, also sessions without a known project.
+    #[default]
+    All,
+    /// Sessions that started in one of these directories or below.
+    Under(Vec<PathBuf>),
+}
+
+impl ProjectScope {
+    /// Whether a session of that project is wanted. A session without a project is in
+    /// no scope but [`ProjectScope::All`].
+    #[must_use]
+    pub fn includes(&self, project: Option<&str>) -> bool {
+        match (self, project) {
+            (ProjectScope::All, _) => true,
+            (ProjectScope::Under(_), None | Some("")) => false,
+            (ProjectScope::Under(folders), Some(project)) => {
+                let real = fs_err::canonicalize(project).ok();
+                folders.iter().any(|folder| {
+                    Path::new(project).starts_with(folder)
+                        || real.as_ref().is_some_and(|real| {
+                            real.starts_with(fs_err::canonicalize(folder).unwrap_or_else(|_| folder.clone()))
+                        })
+                })
+            }
+        }
+    }
+}
+
+/// Caps that keep a harvest bounded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Longest line, in bytes; a longer one is dropped and counted.
+    pub line: usize,
+    /// Largest file, in bytes; a larger one is skipped and counted.
+    pub file: u64,
+    /// Most sessions handed out; 0 for no limit.
+    pub sessions: usize,
+    /// How long kept texts may be.
+    pub text: TextLimits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            line: 64 << 20,
+            file: 8 << 30,
+            sessions: 0,
+            text: TextLimits::default(),
+        }
+    }
+}
+
+/// What to harvest.
+#[derive(Clone, Debug, Default)]
+pub struct HarvestOptions {
+    /// The wanted sources; none for all.
+    pub sources: Vec<Agent>,
+    /// Only sessions that ended at this time or later (or whose end is unknown).
+    pub since: Option<Timestamp>,
+    /// The wanted projects.
+    pub projects: ProjectScope,
+    /// Caps.
+    pub limits: Limits,
+    /// What removes secrets.
+    pub redactor: Redactor,
+    /// Files of earlier harvests: what has not changed since is not opened.
+    pub known: FileMemory,
+    /// Hand out other programs' own calls as well (with [`Origin::Machine`]).
+    pub include_machine: bool,
+}
+
+/// What a harvest brought in.
+#[derive(Clone, Debug, Default)]
+pub struct Harvest {
+    /// Sessions, in the order of sources and files.
+    pub sessions: Vec<Session>,
+    /// What was read and what was skipped.
+    pub report: Report,
+    /// Stamps of all files that were seen, for [`HarvestOptions::known`] of the next
+    /// harvest.
+    pub files: FileMemory,
+}
+
+/// The account of a harvest whose sessions were handed to a callback.
+#[derive(Clone, Debug, Default)]
+pub struct Account {
+    /// What was read and what was skipped.
+    pub report: Report,
+    /// Stamps of all files that were seen.
+    pub files: FileMemory,
+}
+
+/// Reads the logs below `roots` into sessions. Never fails: what cannot be read is in
+/// the report.
+#[must_use]
+pub fn harvest(roots: &Roots, options: &HarvestOptions) -> Harvest {
+    let mut sessions = Vec::new();
+    let account = harvest_each(roots, options, |session| {
+        sessions.push(session);
+        ControlFlow::Continue(())
+    });
+    Harvest {
+        sessions,
+        report: account.report,
+        files: account.files,
+    }
+}
+
+/// As [`harvest`], handing each session to `each` as it comes, so that only one is in
+/// memory. Ends early when `each` breaks; files that were not reached are not in the
+/// returned stamps then.
+pub fn harvest_each(
+    roots: &Roots,
+    options: &HarvestOptions,
+    mut each: impl FnMut(Session) -> ControlFlow<()>,
+) -> Account {
+    let mut run = Run {
+        options,
+        report: Report::default(),
+        files: FileMemory::default(),
+        each: &mut each,
+    };
+    for source in registry() {
+        let agent = source.info().agent;
+        if !options.sources.is_empty() && !options.sources.contains(&agent) {
+            continue;
+        }
+        if read_source(*source, roots, &mut run).is_break() {
+            break;
+        }
+    }
+    Account {
+        report: run.report,
+        files: run.files,
+    }
+}
+
+/// Reads all roots of one source. Many files and no session is how a change of format
+/// shows: that is worth a warning.
+fn read_source(source: &dyn Source, roots: &Roots, run: &mut Run<'_>) -> ControlFlow<()> {
+    const SUSPICIOUS: u64 = 3;
+    let info = source.info();
+    let read_before = run.report.files_read;
+    let skipped_before = run.outside();
+    for root in roots.of(info.agent) {
+        source.read(root, run)?;
+    }
+    let read = run.report.files_read - read_before;
+    let kept = run.report.by_agent.get(&info.agent).copied().unwrap_or_default();
+    let outside = run.outside() - skipped_before;
+    if read >= SUSPICIOUS && kept == 0 && outside == 0 {
+        run.report.warnings.push(format!(
+            "{}: {read} files were read but no prompt was found in them; the format may have changed",
+            info.title
+        ));
+    }
+    ControlFlow::Continue(())
+}
+
+/// A harvest in progress, as a source sees it.
+pub struct Run<'a> {
+    pub(crate) options: &'a HarvestOptions,
+    pub(crate) report: Report,
+    files: FileMemory,
+    each: &'a mut dyn FnMut(Session) -> ControlFlow<()>,
+}
+
+impl<'a> Run<'a> {
+    /// The door for all text. It borrows the options, not the run.
+    pub(crate) fn door(&self) -> Door<'a> {
+        Door {
+            redactor: &self.options.redactor,
+            limits: &self.options.limits.text,
+        }
+    }
+
+    /// Sessions that were left out on purpose.
+    fn outside(&self) -> u64 {
+        [SkipReason::OutOfScope, SkipReason::TooOld, SkipReason::Machine]
+            .into_iter()
+            .map(|reason| self.report.skips(reason))
+            .sum()
+    }
+
+    /// Whether none of these files changed since they were last read. If so, they are
+    /// counted and remembered, and need not be opened.
+    pub(crate) fn all_unchanged<'f>(&mut self, files: impl Iterator<Item = &'f Found> + Clone) -> bool {
+        let known = &self.options.known;
+        let unchanged = files.clone().all(|found| {
+            known
+                .get(&found.path)
+                .is_some_and(|stamp| stamp.is_unchanged(&found.stamp))
+        });
+        if unchanged {
+            for found in files {
+                self.report.files_unchanged += 1;
+                if let Some(stamp) = known.get(&found.path) {
+                    self.files.insert(found.path.clone(), stamp.clone());
+                }
+            }
+        }
+        unchanged
+    }
+
+    /// Opens a log; what goes wrong is noted.
+    pub(crate) fn open(&mut self, found: &Found) -> Option<OpenLog> {
+        if found.stamp.size > self.options.limits.file {
+            self.report.skip(&found.path, SkipReason::TooLarge, "");
+            return None;
+        }
+        // The file may have been replaced by a pipe or a link since it was listed.
+        match std::fs::symlink_metadata(&found.path) {
+            Ok(metadata) if metadata.is_file() => {}
+            Ok(_) => {
+                self.report.skip(&found.path, SkipReason::NotAFile, "");
+                return None;
+            }
+            Err(error) => {
+                self.report.unreadable(&found.path, &error);
+                return None;
+            }
+        }
+        match lines::open(&found.path, found.stamp.size) {
+            Ok(mut reader) => {
+                let head = match reader.fill_buf() {
+                    Ok(head) => head_hash(&head[..head.len().min(HEAD_BYTES)]),
+                    Err(error) => {
+                        self.report.unreadable(&found.path, &error);
+                        return None;
+                    }
+                };
+                self.report.files_read += 1;
+                Some(OpenLog {
+                    lines: Lines::new(reader, self.options.limits.line),
+                    path: found.path.clone(),
+                    stamp: FileStamp { head, ..found.stamp.clone() },
+                })
+            }
+            Err(error) => {
+                self.report.unreadable(&found.path, &error);
+                None
+            }
+        }
+    }
+
+    /// Remembers a log that was read to its end.
+    pub(crate) fn close(&mut self, mut log: OpenLog) {
+        self.report.bytes_read += log.lines.offset();
+        log.stamp.read_to = log.lines.ended_at();
+        self.files.insert(log.path, log.stamp);
+    }
+
+    /// Hands a session out, unless nobody wants it.
+    pub(crate) fn emit(&mut self, mut session: Session) -> ControlFlow<()> {
+        let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
+        if first.is_some_and(|prompt| prompt.text.contains(OWN_CALL_MARKER)) {
+            session.origin = Origin::Machine;
+        }
+        let unwanted = if session.origin == Origin::Machine && !self.options.include_machine {
+            Some(SkipReason::Machine)
+        } else if session.origin != Origin::Machine && !session.is_minable() {
+            Some(SkipReason::NoPrompt)
+        } else if !self.options.projects.includes(session.project.as_deref()) {
+            Some(SkipReason::OutOfScope)
+        } else if self.too_old(&session) {
+            Some(SkipReason::TooOld)
+        } else {
+            None
+        };
+        if let Some(reason) = unwanted {
+            let file = session.files.first().cloned().unwrap_or_default();
+            self.report.skip(Path::new(&file), reason, "");
+            return ControlFlow::Continue(());
+        }
+        self.report.sessions += 1;
+        *self.report.by_agent.entry(session.agent).or_default() += 1;
+        (self.each)(session)?;
+        let most = self.options.limits.sessions as u64;
+        if most > 0 && self.report.sessions >= most {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn too_old(&self, session: &Session) -> bool {
+        match (self.options.since, session.ended) {
+            (Some(since), Some(ended)) => ended < since,
+            _ => false,
+        }
+    }
+}
+
+/// A log that is being read.
+pub(crate) struct OpenLog {
+    pub(crate) lines: Lines<Box<dyn BufRead>>,
+    path: PathBuf,
+    stamp: FileStamp,
+}
+
+impl OpenLog {
+    /// Reads every record: its offset and its value, bad lines left out and noted.
+    pub(crate) fn each_record(&mut self, report: &mut Report, mut each: impl FnMut(u64, &serde_json::Value, &mut Report)) {
+        loop {
+            let records = {
+                let mut findings = Findings { report, file: &self.path };
+                let Some(line) = self.lines.next_line(&mut findings) else {
+                    return;
+                };
+                let records = lines::records(&line, &mut findings);
+                (line.offset, records)
+            };
+            for record in &records.1 {
+                report.records += 1;
+                each(records.0, record, report);
+            }
+        }
+    }
+}

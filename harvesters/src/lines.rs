@@ -1,0 +1,319 @@
+//! Bytes, then lines, then JSON (session-logs.md, rules 2 to 4).
+//!
+//! A [`Lines`] walks a log line by line in bounded memory. A bad line costs itself and
+//! never the file: what was wrong is told to a [`Findings`] and reading goes on.
+//! Nothing is ever read past the size that the file had when it was opened, so a log
+//! that grows while it is read cannot keep the reader busy.
+
+use std::io::{BufRead, Read};
+
+use serde_json::Value;
+
+use crate::report::{Findings, Flaw, Repair};
+
+/// One line of a log, without its line feed.
+pub(crate) struct Line<'a> {
+    /// Where the line starts.
+    pub(crate) offset: u64,
+    /// Its bytes, without BOM, carriage return and NULs.
+    pub(crate) bytes: &'a [u8],
+    /// Whether a line feed ended it.
+    pub(crate) ended: bool,
+}
+
+/// Reads lines up to a cap.
+pub(crate) struct Lines<R> {
+    source: R,
+    buffer: Vec<u8>,
+    offset: u64,
+    ended_at: u64,
+    cap: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Lines of `source`, none longer than `cap` bytes.
+    pub(crate) fn new(source: R, cap: usize) -> Self {
+        Lines {
+            source,
+            buffer: Vec::new(),
+            offset: 0,
+            ended_at: 0,
+            cap,
+        }
+    }
+
+    /// Bytes read so far.
+    pub(crate) fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Where the last line that a line feed ended, ended.
+    pub(crate) fn ended_at(&self) -> u64 {
+        self.ended_at
+    }
+
+    /// The next line that is not blank; none at the end or after a read error.
+    pub(crate) fn next_line(&mut self, findings: &mut Findings<'_>) -> Option<Line<'_>> {
+        loop {
+            let start = self.offset;
+            self.buffer.clear();
+            let state = match self.fill() {
+                Ok(state) => state,
+                Err(error) => {
+                    findings.flaw(start, Flaw::ReadError, &error.to_string());
+                    return None;
+                }
+            };
+            match state {
+                Fill::Nothing => return None,
+                Fill::TooLong => findings.flaw(start, Flaw::Oversized, ""),
+                Fill::Line { ended } => {
+                    let first = start == 0;
+                    let trimmed = tidy(&mut self.buffer, first, findings);
+                    if trimmed {
+                        return Some(Line {
+                            offset: start,
+                            bytes: &self.buffer,
+                            ended,
+                        });
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads up to and with the next line feed, keeping at most `cap` bytes.
+    fn fill(&mut self) -> std::io::Result<Fill> {
+        let mut dropped = false;
+        let mut any = false;
+        loop {
+            let chunk = match self.source.fill_buf() {
+                Ok(chunk) => chunk,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            if chunk.is_empty() {
+                return Ok(match (any, dropped) {
+                    (false, _) => Fill::Nothing,
+                    (true, true) => Fill::TooLong,
+                    (true, false) => Fill::Line { ended: false },
+                });
+            }
+            any = true;
+            let end = memchr::memchr(b'\n', chunk);
+            let taken = end.map_or(chunk.len(), |position| position + 1);
+            let kept = end.unwrap_or(chunk.len());
+            if !dropped {
+                if self.buffer.len() + kept > self.cap {
+                    dropped = true;
+                    self.buffer = Vec::new();
+                } else {
+                    self.buffer.extend_from_slice(&chunk[..kept]);
+                }
+            }
+            self.source.consume(taken);
+            self.offset += taken as u64;
+            if end.is_some() {
+                self.ended_at = self.offset;
+                return Ok(if dropped {
+                    Fill::TooLong
+                } else {
+                    Fill::Line { ended: true }
+                });
+            }
+        }
+    }
+}
+
+/// What a call of `fill` found.
+enum Fill {
+    Nothing,
+    TooLong,
+    Line { ended: bool },
+}
+
+/// Strips BOM, NULs, and white space at the ends; tells whether anything is left.
+fn tidy(line: &mut Vec<u8>, first: bool, findings: &mut Findings<'_>) -> bool {
+    if first && line.starts_with(b"\xef\xbb\xbf") {
+        line.drain(..3);
+        findings.repair(Repair::Bom);
+    }
+    if memchr::memchr(0, line).is_some() {
+        line.retain(|byte| *byte != 0);
+        findings.repair(Repair::Nul);
+    }
+    while line.last().is_some_and(u8::is_ascii_whitespace) {
+        if line.last() == Some(&b'\r') {
+            findings.repair(Repair::CarriageReturn);
+        }
+        line.pop();
+    }
+    let lead = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    line.drain(..lead);
+    !line.is_empty()
+}
+
+/// Opens a regular file for reading, packed (`.zst`) or plain, limited to the size
+/// that it has now.
+pub(crate) fn open(path: &std::path::Path, size: u64) -> std::io::Result<Box<dyn BufRead>> {
+    let file = fs_err::File::open(path)?.take(size);
+    if path.extension().is_some_and(|extension| extension == "zst") {
+        // Several frames may follow each other: the decoder goes on by itself.
+        let decoder = zstd::stream::read::Decoder::new(file)?;
+        Ok(Box::new(std::io::BufReader::with_capacity(
+            BUFFER,
+            decoder.take(MOST_UNPACKED),
+        )))
+    } else {
+        Ok(Box::new(std::io::BufReader::with_capacity(BUFFER, file)))
+    }
+}
+
+/// Read ahead of a log.
+const BUFFER: usize = 256 * 1024;
+/// A packed log that unpacks to more is no log (16 GiB).
+const MOST_UNPACKED: u64 = 16 << 30;
+
+/// The records of a line: usually one; several when a line feed was lost.
+pub(crate) fn records(line: &Line<'_>, findings: &mut Findings<'_>) -> Vec<Value> {
+    if let Ok(value) = serde_json::from_slice::<Value>(line.bytes) {
+        return keep_objects(vec![value], line, findings);
+    }
+    let text = match std::str::from_utf8(line.bytes) {
+        Ok(text) => std::borrow::Cow::Borrowed(text),
+        Err(_) => {
+            findings.repair(Repair::InvalidUtf8);
+            String::from_utf8_lossy(line.bytes)
+        }
+    };
+    let text = match replace_lone_surrogates(&text) {
+        Some(fixed) => {
+            findings.repair(Repair::LoneSurrogate);
+            std::borrow::Cow::Owned(fixed)
+        }
+        None => text,
+    };
+    let (values, leftover) = split_glued(&text);
+    match (values.len(), leftover) {
+        (0, Some(flaw)) => {
+            // Without a line feed the writer may still be busy with it.
+            let flaw = if flaw == Flaw::Torn && !line.ended {
+                Flaw::Unfinished
+            } else {
+                flaw
+            };
+            findings.flaw(line.offset, flaw, "");
+        }
+        (_, Some(flaw)) => findings.flaw(line.offset, flaw, "part of a glued line"),
+        (2.., None) => findings.repair(Repair::Glued),
+        _ => {}
+    }
+    keep_objects(values, line, findings)
+}
+
+/// Only objects are records.
+fn keep_objects(values: Vec<Value>, line: &Line<'_>, findings: &mut Findings<'_>) -> Vec<Value> {
+    let mut kept = values;
+    kept.retain(|value| {
+        if !value.is_object() {
+            findings.flaw(line.offset, Flaw::NotAnObject, "");
+        }
+        value.is_object()
+    });
+    kept
+}
+
+/// How often a damaged line is tried again from a later record start.
+const MOST_TRIES: usize = 64;
+
+/// Reads values that follow each other. After damage, looks for the next `{"` from
+/// which a whole value reaches to the end of the line or to another value.
+fn split_glued(text: &str) -> (Vec<Value>, Option<Flaw>) {
+    let mut values = Vec::new();
+    let mut flaw = None;
+    let mut rest = text;
+    let mut tries = 0;
+    while !rest.trim_start().is_empty() {
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        match stream.next() {
+            Some(Ok(value)) if values.is_empty() || value.is_object() => {
+                let used = stream.byte_offset();
+                values.push(value);
+                rest = rest.get(used..).unwrap_or_default();
+            }
+            Some(Ok(_)) | None => {
+                flaw = Some(Flaw::Torn);
+                break;
+            }
+            Some(Err(error)) => {
+                flaw = Some(flaw_of(&error));
+                match next_record(rest, &mut tries) {
+                    Some(start) => rest = &rest[start..],
+                    None => break,
+                }
+            }
+        }
+    }
+    (values, flaw)
+}
+
+/// The start of a later record in a damaged text. A nested object is no record: after
+/// a record only the end or another record may follow.
+fn next_record(text: &str, tries: &mut usize) -> Option<usize> {
+    let mut from = 1;
+    while *tries < MOST_TRIES {
+        let start = from + text.get(from..)?.find("{\"")?;
+        *tries += 1;
+        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        if let Some(Ok(value)) = stream.next() {
+            let after = text[start + stream.byte_offset()..].trim_start();
+            if value.is_object() && (after.is_empty() || after.starts_with('{')) {
+                return Some(start);
+            }
+        }
+        from = start + 1;
+    }
+    None
+}
+
+/// Why a line could not be parsed.
+fn flaw_of(error: &serde_json::Error) -> Flaw {
+    if error.to_string().starts_with("recursion limit") {
+        Flaw::TooDeep
+    } else {
+        Flaw::Torn
+    }
+}
+
+/// Replaces half surrogate pairs (`\ud83d` alone), which strict parsers refuse.
+fn replace_lone_surrogates(text: &str) -> Option<String> {
+    let mut out = String::new();
+    let mut copied = 0;
+    let mut from = 0;
+    while let Some(found) = text[from..].find("\\u") {
+        let at = from + found;
+        let escaped = text.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+        from = at + 2;
+        let Some(unit) = (!escaped).then(|| hex_unit(text, at)).flatten() else {
+            continue;
+        };
+        let paired = matches!(hex_unit(text, at + 6), Some(0xDC00..=0xDFFF));
+        match unit {
+            0xD800..=0xDBFF if paired => from = at + 12,
+            0xD800..=0xDFFF => {
+                out.push_str(&text[copied..at]);
+                out.push_str("\\ufffd");
+                copied = at + 6;
+                from = copied;
+            }
+            _ => {}
+        }
+    }
+    (copied > 0).then(|| out + &text[copied..])
+}
+
+/// The code unit of a `\uXXXX` at that position.
+fn hex_unit(text: &str, at: usize) -> Option<u32> {
+    let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
+    u32::from_str_radix(digits, 16).ok()
+}

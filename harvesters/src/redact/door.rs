@@ -1,0 +1,208 @@
+//! The door through which text leaves a reader: redacted first, cut afterwards.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::Redactor;
+use crate::node::Node;
+
+/// How long texts may be that are kept, in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TextLimits {
+    /// A prompt.
+    pub prompt: usize,
+    /// An answer.
+    pub answer: usize,
+    /// A command line.
+    pub command: usize,
+    /// A tool's arguments.
+    pub arguments: usize,
+    /// A tool's result, head and tail together.
+    pub result: usize,
+    /// Everything else: paths, titles, machine texts.
+    pub note: usize,
+}
+
+impl Default for TextLimits {
+    fn default() -> Self {
+        TextLimits {
+            prompt: 16_000,
+            answer: 16_000,
+            command: 4_000,
+            arguments: 500,
+            result: 2_000,
+            note: 1_000,
+        }
+    }
+}
+
+/// Text up to this size is redacted whole; of longer text, both ends.
+const WHOLE: usize = 64 * 1024;
+/// Redacted but not kept, at the inner edges of the two ends: a secret that the cut
+/// halves lies here.
+const MARGIN: usize = 8 * 1024;
+/// Output that is looked at for signs of failing and passing, in characters.
+const OUTPUT: usize = 8_000;
+/// Stands between head and tail.
+const GAP: &str = "\n[…]\n";
+
+/// Redacts and cuts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Door<'a> {
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) limits: &'a TextLimits,
+}
+
+impl Door<'_> {
+    /// A prompt.
+    pub(crate) fn prompt(self, raw: &str) -> String {
+        self.head(raw.trim(), self.limits.prompt)
+    }
+
+    /// An answer or remark.
+    pub(crate) fn answer(self, raw: &str) -> String {
+        self.head(raw.trim(), self.limits.answer)
+    }
+
+    /// A command line, white space kept.
+    pub(crate) fn command(self, raw: &str) -> String {
+        self.head(raw, self.limits.command)
+    }
+
+    /// A path, a title, a machine text.
+    pub(crate) fn note(self, raw: &str) -> String {
+        self.head(raw.trim(), self.limits.note)
+    }
+
+    /// A tool's result: head and tail.
+    pub(crate) fn result(self, raw: &str) -> String {
+        self.ends(raw, self.limits.result)
+    }
+
+    /// Cuts output that went through the door already to what is kept.
+    pub(crate) fn keep(self, output: String) -> String {
+        let limit = self.limits.result;
+        if output.chars().count() <= limit {
+            return output;
+        }
+        let half = limit / 2;
+        format!("{}{GAP}{}", cut(&output, half), cut_front(&output, half))
+    }
+
+    /// What a command printed: both ends, long enough to judge it by. Kept only until
+    /// the session is put together.
+    pub(crate) fn output(self, raw: &str) -> String {
+        self.ends(raw, OUTPUT)
+    }
+
+    /// A tool's arguments. Long members are cut first to what can matter, so that a
+    /// written file of megabytes is not redacted for the sake of 500 characters.
+    pub(crate) fn arguments(self, raw: Node<'_>) -> String {
+        let text = match raw.value() {
+            None | Some(Value::Null) => return String::new(),
+            Some(Value::String(text)) => return self.head(text.trim(), self.limits.arguments),
+            Some(value) => self.brief(value, 0).to_string(),
+        };
+        cut(&text, self.limits.arguments).to_owned()
+    }
+
+    /// The value with redacted, shortened texts.
+    fn brief(self, value: &Value, depth: usize) -> Value {
+        const DEEPEST: usize = 4;
+        const MOST_ITEMS: usize = 12;
+        match value {
+            Value::String(text) => Value::String(self.head(text, self.limits.arguments)),
+            Value::Array(_) | Value::Object(_) if depth >= DEEPEST => Value::String("…".to_owned()),
+            Value::Array(items) => items
+                .iter()
+                .take(MOST_ITEMS)
+                .map(|item| self.brief(item, depth + 1))
+                .collect(),
+            Value::Object(members) => Value::Object(
+                members
+                    .iter()
+                    .take(MOST_ITEMS)
+                    .map(|(key, member)| {
+                        let member = self.brief(member, depth + 1);
+                        let key = self.head(key, self.limits.arguments);
+                        let member = self.redactor.redact_member(&key, &member);
+                        (key, member)
+                    })
+                    .collect(),
+            ),
+            other => other.clone(),
+        }
+    }
+
+    /// The redacted beginning of a text.
+    fn head(self, raw: &str, limit: usize) -> String {
+        let window = cut_bytes(raw, limit * 4 + 2 * MARGIN);
+        let redacted = self.redactor.redact(window);
+        let safe = if window.len() < raw.len() {
+            cut_bytes(&redacted, redacted.len().saturating_sub(MARGIN))
+        } else {
+            &redacted
+        };
+        cut(safe, limit).to_owned()
+    }
+
+    /// The redacted beginning and end of a text.
+    pub(crate) fn ends(self, raw: &str, limit: usize) -> String {
+        let (head, tail) = if raw.len() <= WHOLE {
+            let redacted = self.redactor.redact(raw);
+            if redacted.chars().count() <= limit {
+                return redacted.into_owned();
+            }
+            (redacted.clone(), redacted)
+        } else {
+            (self.first_part(raw), self.last_part(raw))
+        };
+        let half = limit / 2;
+        format!("{}{GAP}{}", cut(&head, half), cut_front(&tail, half))
+    }
+
+    /// The redacted first part of a long text, without the margin at its end.
+    fn first_part<'a>(self, raw: &'a str) -> Cow<'a, str> {
+        let redacted = self.redactor.redact(cut_bytes(raw, WHOLE / 2));
+        let safe = redacted.len().saturating_sub(MARGIN);
+        Cow::Owned(cut_bytes(&redacted, safe).to_owned())
+    }
+
+    /// The redacted last part of a long text, without the margin at its beginning.
+    fn last_part<'a>(self, raw: &'a str) -> Cow<'a, str> {
+        let from = ceil_boundary(raw, raw.len() - WHOLE / 2);
+        let redacted = self.redactor.redact(&raw[from..]);
+        let safe = ceil_boundary(&redacted, MARGIN.min(redacted.len()));
+        Cow::Owned(redacted[safe..].to_owned())
+    }
+}
+
+/// The first `limit` characters.
+pub(crate) fn cut(text: &str, limit: usize) -> &str {
+    text.char_indices()
+        .nth(limit)
+        .map_or(text, |(end, _)| &text[..end])
+}
+
+/// The last `limit` characters.
+fn cut_front(text: &str, limit: usize) -> &str {
+    if limit == 0 {
+        return "";
+    }
+    text.char_indices()
+        .rev()
+        .nth(limit - 1)
+        .map_or(text, |(start, _)| &text[start..])
+}
+
+/// At most `limit` bytes from the beginning.
+fn cut_bytes(text: &str, limit: usize) -> &str {
+    &text[..text.floor_char_boundary(limit)]
+}
+
+/// The next character boundary.
+fn ceil_boundary(text: &str, at: usize) -> usize {
+    text.ceil_char_boundary(at)
+}

@@ -1,0 +1,641 @@
+//! A session: one conversation with a coding agent, with the evidence in it.
+//!
+//! The same type for every agent. Readers fill it through [`crate::assemble`];
+//! mining reads it through the accessors at the bottom. A [`Session`] holds only
+//! redacted text, cut to the sizes of [`crate::TextLimits`].
+//!
+//! A session is a list of turns. A turn starts with what a person (or a program)
+//! said, holds the tool calls and texts that followed, and ends with an answer, an
+//! interruption, an error, or not at all. Only the branch that is alive at the end
+//! is in `turns`; prompts on branches that the person rewound are in `dead_prompts`.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::feedback::Polarity;
+use crate::verify::Verification;
+
+/// The coding agents whose logs are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Agent {
+    /// Claude Code (`~/.claude`).
+    #[default]
+    Claude,
+    /// Codex (`~/.codex`).
+    Codex,
+    /// Pi (`~/.pi/agent`).
+    Pi,
+    /// `OpenCode` (`~/.local/share/opencode`).
+    #[serde(rename = "opencode")]
+    OpenCode,
+    /// Gemini CLI (`~/.gemini`).
+    Gemini,
+    /// GitHub Copilot CLI (`~/.copilot`).
+    CopilotCli,
+    /// VS Code chat (Copilot).
+    CopilotChat,
+    /// Cursor (`~/.cursor`).
+    Cursor,
+    /// Devin CLI (`~/.local/share/devin/cli`).
+    Devin,
+}
+
+impl Agent {
+    /// The name used in configuration, reports and JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Agent::Claude => "claude",
+            Agent::Codex => "codex",
+            Agent::Pi => "pi",
+            Agent::OpenCode => "opencode",
+            Agent::Gemini => "gemini",
+            Agent::CopilotCli => "copilot-cli",
+            Agent::CopilotChat => "copilot-chat",
+            Agent::Cursor => "cursor",
+            Agent::Devin => "devin",
+        }
+    }
+}
+
+impl std::fmt::Display for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How a session came about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A person at the terminal or in an editor.
+    Interactive,
+    /// A person's one-shot run or a script of theirs.
+    Headless,
+    /// Another program's own call, ours included. Never mined.
+    Machine,
+    /// The log does not tell.
+    #[default]
+    Unknown,
+}
+
+/// Where in the logs a fact stands.
+///
+/// `file` indexes [`Session::files`]; `offset` is the byte at which the line starts,
+/// in the unpacked stream for packed files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Place {
+    /// Index into [`Session::files`].
+    pub file: u32,
+    /// Byte offset of the line (or 0 for stores without lines).
+    pub offset: u64,
+}
+
+/// Where a text in the user's role comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PromptKind {
+    /// Typed (or piped in) by a person.
+    #[default]
+    Typed,
+    /// A slash command or skill that starts work, written `/name arguments`.
+    SlashCommand,
+    /// Sent by a person while the agent was working.
+    Steering,
+    /// A shell command of the person (`!command`), shown to the model.
+    UserShell,
+    /// A notice by the program that starts a turn (a background task ended).
+    Notification,
+    /// A request text made by a program, such as a review's.
+    Machine,
+}
+
+impl PromptKind {
+    /// Whether a person wrote this text as a request to the agent.
+    #[must_use]
+    pub fn by_person(self) -> bool {
+        matches!(
+            self,
+            PromptKind::Typed | PromptKind::SlashCommand | PromptKind::Steering
+        )
+    }
+}
+
+/// A text in the user's role.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Prompt {
+    /// What was said, redacted and cut.
+    pub text: String,
+    /// Who said it.
+    pub kind: PromptKind,
+    /// When, if the log says.
+    pub at: Option<Timestamp>,
+    /// Pictures that came with it (never kept themselves).
+    pub images: u32,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A text by the agent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Answer {
+    /// The text, redacted and cut.
+    pub text: String,
+    /// When, if the log says.
+    pub at: Option<Timestamp>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// What became of a tool call.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallStatus {
+    /// It did its work.
+    Ok,
+    /// It reported an error, or its command ended with a code other than 0.
+    Failed,
+    /// A person stopped it.
+    Interrupted,
+    /// A rule or a person refused it.
+    Denied,
+    /// It ran out of time.
+    TimedOut,
+    /// It was left running in the background.
+    Background,
+    /// The log has no result.
+    #[default]
+    Unknown,
+}
+
+impl CallStatus {
+    /// Whether the call counts as a tool error.
+    #[must_use]
+    pub fn is_error(self) -> bool {
+        matches!(
+            self,
+            CallStatus::Failed
+                | CallStatus::Interrupted
+                | CallStatus::Denied
+                | CallStatus::TimedOut
+        )
+    }
+}
+
+/// A shell command that the agent ran.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CommandRun {
+    /// The command line as given to the shell, redacted.
+    pub text: String,
+    /// Working directory, if logged with the call.
+    pub workdir: Option<String>,
+    /// Exit code; none when interrupted, refused, in the background or unknown.
+    pub exit_code: Option<i32>,
+    /// The code with which a background command ended, if a notice told.
+    pub late_exit_code: Option<i32>,
+    /// What the command verified, if it ran tests, a linter, a type checker or a build.
+    pub verification: Option<Verification>,
+}
+
+/// A tool call with its result.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ToolCall {
+    /// The id that the log gives it; may be empty.
+    pub id: String,
+    /// Tool name as logged (`Bash`, `mcp__tickets__get_ticket`, `exec_command`).
+    pub name: String,
+    /// Tools that this call's script called and that have no record of their own.
+    pub script_tools: Vec<String>,
+    /// Arguments as JSON or text, redacted, cut short.
+    pub arguments: String,
+    /// Head and tail of the result, redacted.
+    pub result: String,
+    /// What became of it.
+    pub status: CallStatus,
+    /// How long it took, in milliseconds, if the log says.
+    pub duration_ms: Option<u64>,
+    /// The shell command, for shell tools.
+    pub command: Option<CommandRun>,
+    /// Files that this call changed through an editing tool, absolute where known.
+    pub edits: Vec<String>,
+    /// Files that the command seems to have changed; a hint only.
+    pub shell_edits: Vec<String>,
+    /// The result holds text that reads like instructions; treat it as data.
+    pub untrusted: bool,
+    /// When it was called.
+    pub at: Option<Timestamp>,
+    /// Where the call stands.
+    pub place: Place,
+    /// Where the result stands.
+    pub result_place: Option<Place>,
+}
+
+/// How a turn ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TurnEnd {
+    /// With an answer.
+    Answered,
+    /// A person stopped it.
+    Interrupted,
+    /// The model could not be reached.
+    ApiError,
+    /// The log stops before an answer.
+    #[default]
+    Open,
+}
+
+/// One exchange: what was asked, what was done, what was answered.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Turn {
+    /// What started the turn, then what was sent while it ran.
+    pub prompts: Vec<Prompt>,
+    /// Texts by the agent before its last one.
+    pub remarks: Vec<Answer>,
+    /// Tool calls in order.
+    pub tools: Vec<ToolCall>,
+    /// The last text, if the turn ended with one.
+    pub answer: Option<Answer>,
+    /// How it ended.
+    pub end: TurnEnd,
+    /// How it went, judged by this turn's own evidence and the next prompt.
+    pub outcome: Outcome,
+}
+
+/// A prompt that judges what the agent did before it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Feedback {
+    /// Index into [`Session::prompts`].
+    pub prompt_index: usize,
+    /// Index into [`Session::turns`] of the turn that is judged.
+    pub about_turn: usize,
+    /// Good or bad.
+    pub polarity: Polarity,
+    /// The prompt's text.
+    pub text: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// How something went, as an attentive person would say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It worked.
+    Success,
+    /// It did not.
+    Fail,
+    /// Signals disagree and none settles it.
+    Mixed,
+    /// Nothing tells.
+    #[default]
+    Unknown,
+}
+
+/// A verdict and what it rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Outcome {
+    /// How it went.
+    pub verdict: Verdict,
+    /// What it rests on, the deciding signal first.
+    pub signals: Vec<Signal>,
+}
+
+/// One reason for a verdict.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Signal {
+    /// What kind of evidence.
+    pub kind: SignalKind,
+    /// A short text: the command, the feedback.
+    pub detail: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Kinds of evidence for an outcome, strongest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SignalKind {
+    /// The last verification passed.
+    VerificationPassed,
+    /// The last verification failed.
+    VerificationFailed,
+    /// The person asked to take the work back.
+    Reverted,
+    /// The person praised.
+    PositiveFeedback,
+    /// The person complained.
+    NegativeFeedback,
+    /// The agent answered a complaint by showing that it was unfounded.
+    Rebutted,
+    /// The turn ended with an API error.
+    ApiError,
+    /// The person stopped the agent.
+    Interrupted,
+    /// Needed tools were refused.
+    Denied,
+    /// Work was done without error and nobody objected.
+    WorkDone,
+    /// Nothing to go by.
+    #[default]
+    Silence,
+}
+
+/// What a skill use was seen by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillTrigger {
+    /// The agent called the skill tool.
+    #[default]
+    Tool,
+    /// A slash command or `$name` by the person.
+    Command,
+    /// The agent read the skill's file.
+    FileRead,
+}
+
+/// A skill that was used (not merely offered).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SkillUse {
+    /// Skill name as logged, without slash.
+    pub name: String,
+    /// What it was seen by first.
+    pub trigger: SkillTrigger,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A model and how many of its messages are in the main conversation.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelUse {
+    /// Model name as logged.
+    pub name: String,
+    /// Number of messages or turns by it.
+    pub messages: u32,
+}
+
+/// Tokens over all model calls of the main conversation, each counted once
+/// (session-logs.md, sections 2.5 and 3.6). Dead branches count, inherited history
+/// and sub-agents do not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Input that was not cached.
+    pub input: u64,
+    /// Output, reasoning included.
+    pub output: u64,
+    /// Input read from the cache.
+    pub cache_read: u64,
+    /// Input written to the cache.
+    pub cache_creation: u64,
+    /// Some numbers are placeholders of unfinished streams.
+    pub approximate: bool,
+}
+
+/// Kinds of incidents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum IncidentKind {
+    /// A person stopped the agent.
+    #[default]
+    Interruption,
+    /// A tool was refused.
+    Denial,
+    /// The model could not be reached, or refused.
+    ApiError,
+    /// The conversation was summarised to save context.
+    Compaction,
+}
+
+/// Something that happened to a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Incident {
+    /// What happened.
+    pub kind: IncidentKind,
+    /// The message, if any, cut short.
+    pub detail: String,
+    /// When.
+    pub at: Option<Timestamp>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// Texts by programs in the conversation that a person did not write.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct MachineText {
+    /// `hook`, `reminder`, `summary`, `skill_body`, `notification`, ...
+    pub kind: String,
+    /// The text, cut short.
+    pub text: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// State of the repository at the start, as logged.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GitState {
+    /// Branch name; none when detached or outside a repository.
+    pub branch: Option<String>,
+    /// Full commit id, where the agent logs one.
+    pub commit: Option<String>,
+    /// Remote address without user information.
+    pub repository: Option<String>,
+}
+
+/// The version of the serialised form.
+pub const SESSION_FORMAT: u32 = 1;
+
+/// One conversation with a coding agent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Session {
+    /// Version of this form, see [`SESSION_FORMAT`].
+    pub format: u32,
+    /// The id that the log knows the session by.
+    pub id: String,
+    /// Whose log it is.
+    pub agent: Agent,
+    /// Version of the agent at the start.
+    pub agent_version: Option<String>,
+    /// Who started it.
+    pub origin: Origin,
+    /// A title, if the agent made one.
+    pub title: Option<String>,
+    /// Working directory at the start, as logged.
+    pub project: Option<String>,
+    /// Repository state at the start, as logged.
+    pub git: GitState,
+    /// First time of the conversation.
+    pub started: Option<Timestamp>,
+    /// Last time of the conversation.
+    pub ended: Option<Timestamp>,
+    /// Files of the conversation, in order. [`Place::file`] points here.
+    pub files: Vec<String>,
+    /// Files of its sub-agents.
+    pub sub_agent_files: Vec<String>,
+    /// Earlier files that this session repeats whole.
+    pub superseded_files: Vec<String>,
+    /// The session was moved to the agent's archive.
+    pub archived: bool,
+    /// The session that this one was forked from.
+    pub forked_from: Option<String>,
+    /// Turns of the live branch, own ones only.
+    pub turns: Vec<Turn>,
+    /// Prompts on branches that the person rewound.
+    pub dead_prompts: Vec<Prompt>,
+    /// Prompts that belong to the session that this one was forked from.
+    pub inherited_prompts: Vec<Prompt>,
+    /// Texts that look like prompts and are none.
+    pub machine_texts: Vec<MachineText>,
+    /// Prompts that judge the work before them.
+    pub feedback: Vec<Feedback>,
+    /// Skills used.
+    pub skills: Vec<SkillUse>,
+    /// Instruction files in force (`CLAUDE.md`, `AGENTS.md`).
+    pub instruction_files: Vec<String>,
+    /// Models that answered.
+    pub models: Vec<ModelUse>,
+    /// Tokens; none when the log has none.
+    pub usage: Option<Usage>,
+    /// Cost in US dollars, where the agent logs it.
+    pub cost_usd: Option<f64>,
+    /// Interruptions, refusals, API errors, compactions.
+    pub incidents: Vec<Incident>,
+    /// Sub-agents started.
+    pub sub_agents: u32,
+    /// Times that the conversation was taken up again.
+    pub resumes: u32,
+    /// How the session went.
+    pub outcome: Outcome,
+}
+
+impl Session {
+    /// What a person asked for on the live branch, in order.
+    pub fn prompts(&self) -> impl Iterator<Item = &Prompt> {
+        self.turns
+            .iter()
+            .flat_map(|turn| &turn.prompts)
+            .filter(|prompt| prompt.kind.by_person())
+    }
+
+    /// The last text of each turn that ended in an answer.
+    pub fn finals(&self) -> impl Iterator<Item = &Answer> {
+        self.turns.iter().filter_map(|turn| turn.answer.as_ref())
+    }
+
+    /// The last answer of the session.
+    #[must_use]
+    pub fn final_answer(&self) -> Option<&Answer> {
+        self.finals().last()
+    }
+
+    /// Prompts that judge the work before them.
+    #[must_use]
+    pub fn feedback(&self) -> &[Feedback] {
+        &self.feedback
+    }
+
+    /// All tool calls of the live branch, in order.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.turns.iter().flat_map(|turn| &turn.tools)
+    }
+
+    /// Names of the tools that were called, in order of first use.
+    #[must_use]
+    pub fn tools(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        for call in self.calls() {
+            for name in std::iter::once(&call.name).chain(&call.script_tools) {
+                if !names.contains(&name.as_str()) {
+                    names.push(name);
+                }
+            }
+        }
+        names
+    }
+
+    /// Shell commands, in order.
+    pub fn commands(&self) -> impl Iterator<Item = (&ToolCall, &CommandRun)> {
+        self.calls()
+            .filter_map(|call| call.command.as_ref().map(|command| (call, command)))
+    }
+
+    /// Tests, linters, type checkers and builds that were run, in order.
+    pub fn verifications(&self) -> impl Iterator<Item = (&CommandRun, &Verification)> {
+        self.commands()
+            .filter_map(|(_, run)| run.verification.as_ref().map(|found| (run, found)))
+    }
+
+    /// Number of calls that failed, were refused or were interrupted.
+    #[must_use]
+    pub fn tool_errors(&self) -> usize {
+        self.calls().filter(|call| call.status.is_error()).count()
+    }
+
+    /// Files changed through editing tools, in order of first change.
+    #[must_use]
+    pub fn files_edited(&self) -> Vec<&str> {
+        let mut paths: Vec<&str> = Vec::new();
+        for path in self.calls().flat_map(|call| &call.edits) {
+            if !paths.contains(&path.as_str()) {
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
+    /// Names of the skills used, in order of first use.
+    #[must_use]
+    pub fn skills(&self) -> Vec<&str> {
+        self.skills.iter().map(|skill| skill.name.as_str()).collect()
+    }
+
+    /// How often an incident of this kind happened.
+    #[must_use]
+    pub fn count(&self, kind: IncidentKind) -> usize {
+        self.incidents
+            .iter()
+            .filter(|incident| incident.kind == kind)
+            .count()
+    }
+
+    /// The model with most messages.
+    #[must_use]
+    pub fn main_model(&self) -> Option<&str> {
+        let most = self.models.iter().map(|model| model.messages).max()?;
+        self.models
+            .iter()
+            .find(|model| model.messages == most)
+            .map(|model| model.name.as_str())
+    }
+
+    /// Whether mining should look at it: a person's session in which something was
+    /// asked (session-logs.md, section 11). Sub-agents never become sessions.
+    #[must_use]
+    pub fn is_minable(&self) -> bool {
+        self.origin != Origin::Machine
+            && self.turns.iter().any(|turn| !turn.prompts.is_empty())
+    }
+
+    /// The file and byte offset of a place, for quoting the source.
+    #[must_use]
+    pub fn locate(&self, place: Place) -> Option<(&str, u64)> {
+        let file = usize::try_from(place.file).ok()?;
+        self.files.get(file).map(|path| (path.as_str(), place.offset))
+    }
+}

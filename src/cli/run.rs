@@ -1,0 +1,303 @@
+//! `run`: one night now.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use skillopt_staging::AllowedRoots;
+
+use super::context::{Context, absolute, config_failure};
+use super::failure::{ExitStatus, Failure};
+use super::models;
+use super::progress::Progress;
+use super::selection::Selection;
+use crate::config::NightConfig;
+use crate::model::Models;
+use crate::night::cycle::{Night, NightError, NightOutcome, NightPlan, PlannedDocument};
+use crate::night::document::DocumentKind;
+use crate::night::report::{NightReport, score};
+use crate::night::{mine, split};
+use crate::store::{NightStatus, Store};
+
+/// Run one night now: read logs, mine tasks, train, stage proposals.
+///
+/// Nothing that an agent reads is changed; `review` and `adopt` do that.
+#[derive(Debug, Default, clap::Args)]
+#[command(after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
+--budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1")]
+pub(super) struct Args {
+    /// Read, mine and show the plan; no model call, nothing staged.
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    sessions: Selection,
+    /// Most tasks.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tasks: Option<u32>,
+    /// Which documents may change: `skill`, `memory`, a skill's name, or a path; may be given often.
+    #[arg(long, value_name = "NAME|PATH")]
+    target: Vec<String>,
+    /// Which model plays a role: `optimizer`, `target` or `both`; may be given often.
+    #[arg(long, value_name = "ROLE=SPEC")]
+    model: Vec<String>,
+    /// Hard limits, such as `tokens=200000,usd=1,calls=300,time=45m`.
+    #[arg(long, value_name = "LIMITS")]
+    budget: Vec<String>,
+    /// The report as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> {
+    let config = configured(context.config()?.clone(), &args)?;
+    let plan = plan(context, &config, &args)?;
+    if args.dry_run {
+        return Ok(dry_run(context, &config, &plan));
+    }
+    let outcome = night(context, &config, &plan).await?;
+    finish(context, outcome, args.json)
+}
+
+/// Runs a night as `run` and `demo` do.
+pub(super) async fn night(
+    context: &Context,
+    config: &NightConfig,
+    plan: &NightPlan,
+) -> Result<(NightOutcome, Option<Arc<Models>>), Failure> {
+    let mut used = None;
+    let night = Night {
+        config,
+        paths: &context.paths,
+        watch: Arc::new(Progress::new(context.printer.progress(), context.printer.is_quiet())),
+    };
+    let outcome = night
+        .run(plan, |journal| {
+            let models = Arc::new(models::build(&config.models(), journal)?);
+            used = Some(Arc::clone(&models));
+            Ok(models)
+        })
+        .await
+        .map_err(|error| failure(&error, None))?;
+    Ok((outcome, used))
+}
+
+/// The configuration with what the command line says on top.
+fn configured(mut config: NightConfig, args: &Args) -> Result<NightConfig, Failure> {
+    args.sessions.apply(&mut config)?;
+    if let Some(max_tasks) = args.max_tasks {
+        config.max_tasks = max_tasks as usize;
+    }
+    for limits in &args.budget {
+        config.budget.apply(limits).map_err(|error| config_failure(&error))?;
+    }
+    for text in &args.model {
+        config.models.select(text).map_err(|error| models::failure(&error))?;
+    }
+    config.validate().map_err(|error| config_failure(&error))?;
+    Ok(config)
+}
+
+pub(super) fn plan(context: &Context, config: &NightConfig, args: &Args) -> Result<NightPlan, Failure> {
+    let (documents, roots) = documents(context, config, args)?;
+    Ok(NightPlan {
+        gatherer: args.sessions.gatherer(context, config, usual_since(context, config)?)?,
+        documents,
+        roots,
+    })
+}
+
+/// A night looks at what came since the last complete one, the first one as far back as configured.
+pub(super) fn usual_since(context: &Context, config: &NightConfig) -> Result<Option<Timestamp>, Failure> {
+    if context.paths.database().exists() {
+        let store = Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
+        let nights = store.nights(100).map_err(|error| Failure::situation(&error))?;
+        if let Some(last) = nights.iter().find(|night| night.status == NightStatus::Done) {
+            return Ok(Some(last.started));
+        }
+    }
+    Ok(config.first_lookback().and_then(|span| Timestamp::now().checked_sub(span.duration()).ok()))
+}
+
+/// The documents that may change, and where documents may lie.
+fn documents(
+    context: &Context,
+    config: &NightConfig,
+    args: &Args,
+) -> Result<(Vec<PlannedDocument>, AllowedRoots), Failure> {
+    let mut roots = context.allowed_roots();
+    let projects = args.sessions.projects(context);
+    let memories = || memory_documents(&projects, &config.documents.memory.files);
+    let mut documents = Vec::new();
+    if args.target.is_empty() {
+        if config.documents.skill.enabled {
+            documents.push(managed_skill(context, config)?);
+        }
+        if config.documents.memory.enabled {
+            documents.extend(memories());
+        }
+    }
+    for target in &args.target {
+        match target.as_str() {
+            "skill" => documents.push(managed_skill(context, config)?),
+            "memory" => {
+                for project in &projects {
+                    roots = roots.project(project);
+                }
+                documents.extend(memories());
+            }
+            text if text.contains(['/', '\\']) || text.ends_with(".md") => {
+                let document = document_at(&absolute(&PathBuf::from(text)));
+                roots = roots.document(&document.path);
+                documents.push(document);
+            }
+            name => documents.push(named_skill(context, name)?),
+        }
+    }
+    Ok((documents, roots))
+}
+
+/// The instruction files of the projects that are there.
+fn memory_documents(projects: &[PathBuf], files: &[PathBuf]) -> Vec<PlannedDocument> {
+    let paths = projects.iter().flat_map(|project| files.iter().map(|file| project.join(file)));
+    paths.filter(|path| path.exists()).map(|path| document_at(&path)).collect()
+}
+
+/// The skill that nights keep: the configured file, else one of our own in Claude Code's home.
+fn managed_skill(context: &Context, config: &NightConfig) -> Result<PlannedDocument, Failure> {
+    let skill = &config.documents.skill;
+    match &skill.path {
+        Some(path) => Ok(document_at(&absolute(&crate::config::paths::expand(path, &models::env)))),
+        None => named_skill(context, &skill.name),
+    }
+}
+
+fn named_skill(context: &Context, name: &str) -> Result<PlannedDocument, Failure> {
+    let name = skillopt_staging::skill_name(name).ok_or_else(|| {
+        Failure::new(ExitStatus::Situation, format!("`{name}` cannot be a skill's name"))
+            .hint("give a plain folder name, or the path of the SKILL.md")
+    })?;
+    let home = context.claude_home().ok_or_else(|| {
+        Failure::new(ExitStatus::Situation, "there is no home directory to keep the skill in")
+            .hint("set documents.skill.path in the configuration")
+    })?;
+    Ok(PlannedDocument {
+        kind: DocumentKind::Skill,
+        name: name.to_owned(),
+        path: home.join("skills").join(name).join("SKILL.md"),
+    })
+}
+
+/// A document by its path: a SKILL.md is a skill named like its folder, anything else an instruction
+/// file.
+fn document_at(path: &std::path::Path) -> PlannedDocument {
+    let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let folder = path.parent().and_then(|parent| parent.file_name());
+    if file == "SKILL.md" {
+        PlannedDocument {
+            kind: DocumentKind::Skill,
+            name: folder.map_or(file, |name| name.to_string_lossy().into_owned()),
+            path: path.to_owned(),
+        }
+    } else {
+        PlannedDocument {
+            kind: DocumentKind::Memory,
+            name: file,
+            path: path.to_owned(),
+        }
+    }
+}
+
+fn dry_run(context: &Context, config: &NightConfig, plan: &NightPlan) -> ExitStatus {
+    let gathered = plan.gatherer.read();
+    let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
+    if let Ok(fractions) = split::Fractions::new(config.val_fraction, config.test_fraction) {
+        split::assign(&mut tasks, fractions, config.seed());
+    }
+    let printer = context.printer;
+    printer.line(format!(
+        "sessions   {} from {} files",
+        gathered.sessions.len(),
+        gathered.report.files_read
+    ));
+    printer.line(format!("tasks      {}", tasks.len()));
+    for task in &tasks {
+        printer.line(format!(
+            "  {:<5} {:<8} {}",
+            task.split,
+            task.outcome,
+            skillopt_staging::one_line(&task.intent.chars().take(90).collect::<String>())
+        ));
+    }
+    for document in &plan.documents {
+        match skillopt_staging::preflight(&document.path, &plan.roots) {
+            Ok(_) => printer.line(format!("document   {}", document.path.display())),
+            Err(refusal) => printer.line(format!("document   refused: {refusal}")),
+        }
+    }
+    ExitStatus::Done
+}
+
+fn finish(
+    context: &Context,
+    (outcome, used): (NightOutcome, Option<Arc<Models>>),
+    json: bool,
+) -> Result<ExitStatus, Failure> {
+    let report = &outcome.report;
+    if json {
+        context.printer.json("skillopt-sleep.night/1", report);
+    } else {
+        show(context, report);
+    }
+    if let Some(error) = &outcome.error {
+        return Err(failure(error, used.as_deref()));
+    }
+    if used.is_some_and(|models| models.are_scripted()) {
+        context.printer.note("no real model was called: the replies came from a script");
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// The short table at the end, and the one command that comes next.
+pub(super) fn show(context: &Context, report: &NightReport) {
+    let printer = context.printer;
+    let usage = report.total_usage();
+    let mut table = comfy_table::Table::new();
+    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.set_header(["sessions", "tasks", "calls", "tokens", "cost"]);
+    table.add_row([
+        report.sessions.to_string(),
+        report.tasks.total().to_string(),
+        usage.calls.to_string(),
+        usage.total_tokens().to_string(),
+        report.usd.map_or("—".to_owned(), |usd| format!("${usd:.4}")),
+    ]);
+    printer.line(table.to_string());
+    for document in &report.documents {
+        let what = match (&document.proposal, &document.reason) {
+            (Some(id), _) => format!("staged as {id}"),
+            (None, Some(reason)) => reason.clone(),
+            (None, None) => String::new(),
+        };
+        printer.line(format!(
+            "{}: {} → {} — {what}",
+            skillopt_staging::one_line(&document.path),
+            score(document.baseline),
+            score(document.candidate),
+        ));
+    }
+    for note in &report.notes {
+        printer.line(skillopt_staging::one_line(note));
+    }
+    if !report.proposals().is_empty() {
+        printer.line("next: skillopt-sleep review --show");
+    }
+}
+
+/// A night that stopped, as the command line reports it.
+fn failure(error: &NightError, models: Option<&Models>) -> Failure {
+    match error {
+        NightError::Model(error) => models::failure(error),
+        NightError::Train(error) => models::training_failure(error, models),
+        other => Failure::situation(other),
+    }
+}

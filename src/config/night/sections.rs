@@ -1,0 +1,302 @@
+//! The parts of the night's configuration.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::config::duration::TimeSpan;
+use crate::config::modes::{GateMetric, LrScheduler};
+use crate::config::{ConfigError, nearest, paths};
+use crate::model::budget::Limits;
+use crate::model::stack::Environment;
+
+/// Whose sessions are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// Claude Code.
+    Claude,
+    /// Codex.
+    Codex,
+}
+
+/// Where the agents keep their files; null: where the agent itself looks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Homes {
+    /// Instead of `CLAUDE_CONFIG_DIR` or `~/.claude`.
+    pub claude: Option<PathBuf>,
+    /// Instead of `CODEX_HOME` or `~/.codex`.
+    pub codex: Option<PathBuf>,
+}
+
+impl Homes {
+    /// The folder of a source; none when there is no home directory.
+    #[must_use]
+    pub fn of(&self, source: Source, env: Environment<'_>) -> Option<PathBuf> {
+        let (own, variable, folder) = match source {
+            Source::Claude => (&self.claude, "CLAUDE_CONFIG_DIR", ".claude"),
+            Source::Codex => (&self.codex, "CODEX_HOME", ".codex"),
+        };
+        own.as_deref()
+            .map(|path| paths::expand(path, env))
+            .or_else(|| {
+                env(variable)
+                    .filter(|text| !text.is_empty())
+                    .map(PathBuf::from)
+            })
+            .or_else(|| Some(paths::home(env)?.join(folder)))
+    }
+}
+
+/// Which projects' sessions count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ProjectMode {
+    /// The project that the command runs in.
+    Invoked,
+    /// All that have sessions.
+    #[default]
+    All,
+    /// Those that are listed.
+    List,
+}
+
+/// Which projects' sessions count.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Projects {
+    /// How they are chosen.
+    pub mode: ProjectMode,
+    /// The folders, for [`ProjectMode::List`].
+    pub paths: Vec<PathBuf>,
+}
+
+/// The skill document that a night may change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkillDocument {
+    /// Whether it may change.
+    pub enabled: bool,
+    /// Its file; null: `skills/<name>/SKILL.md` in the agent's home.
+    pub path: Option<PathBuf>,
+    /// The name of the skill that collects what fits no other.
+    pub name: String,
+}
+
+impl Default for SkillDocument {
+    fn default() -> SkillDocument {
+        SkillDocument {
+            enabled: true,
+            path: None,
+            name: "skillopt-sleep-learned".to_owned(),
+        }
+    }
+}
+
+/// The memory documents whose learned block a night may change.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct MemoryDocuments {
+    /// Whether they may change.
+    pub enabled: bool,
+    /// Their names, looked for in each project.
+    pub files: Vec<PathBuf>,
+}
+
+impl Default for MemoryDocuments {
+    fn default() -> MemoryDocuments {
+        MemoryDocuments {
+            enabled: false,
+            files: vec!["CLAUDE.md".into(), "AGENTS.md".into()],
+        }
+    }
+}
+
+/// What a night may change.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Documents {
+    /// The skill document.
+    pub skill: SkillDocument,
+    /// The memory documents.
+    pub memory: MemoryDocuments,
+}
+
+/// How the trainer runs at night.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NightTrain {
+    /// Passes over the training tasks; at least 1.
+    pub epochs: usize,
+    /// Tasks of a step; at least 1.
+    pub batch_size: usize,
+    /// Most edits of a step.
+    pub edit_budget: usize,
+    /// Most edits of the last step, for schedules that fall.
+    pub min_edit_budget: usize,
+    /// Rollouts that one reflection sees; at least 1.
+    pub minibatch_size: usize,
+    /// Patches that one merge call sees; at least 2.
+    pub merge_batch_size: usize,
+    /// How the edit budget runs over the steps.
+    pub lr_scheduler: LrScheduler,
+    /// Which score the gate compares.
+    pub gate_metric: GateMetric,
+    /// The weight of the soft score in a mixed one, from 0 to 1.
+    pub gate_mixed_weight: f64,
+    /// Reject a candidate that does worse on any validation task.
+    pub gate_no_regression: bool,
+}
+
+impl Default for NightTrain {
+    fn default() -> NightTrain {
+        NightTrain {
+            epochs: 1,
+            batch_size: 40,
+            edit_budget: 4,
+            min_edit_budget: 2,
+            minibatch_size: 8,
+            merge_batch_size: 8,
+            lr_scheduler: LrScheduler::Constant,
+            gate_metric: GateMetric::Mixed,
+            gate_mixed_weight: 0.5,
+            gate_no_regression: false,
+        }
+    }
+}
+
+/// The hard limits of a night; null: none.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct NightBudget {
+    /// Tokens sent and received.
+    pub tokens: Option<u64>,
+    /// US dollars; needs the prices under `models`.
+    pub usd: Option<f64>,
+    /// Model calls.
+    pub calls: Option<u64>,
+    /// Wall time.
+    pub time: Option<TimeSpan>,
+}
+
+impl Default for NightBudget {
+    fn default() -> NightBudget {
+        NightBudget {
+            tokens: Some(2_000_000),
+            usd: None,
+            calls: None,
+            time: Some(TimeSpan::from_hours(6)),
+        }
+    }
+}
+
+impl NightBudget {
+    /// No limit at all.
+    #[must_use]
+    pub fn none() -> NightBudget {
+        NightBudget {
+            tokens: None,
+            usd: None,
+            calls: None,
+            time: None,
+        }
+    }
+
+    /// Applies `--budget tokens=N,usd=N,calls=N,time=DUR`; `none` as a value takes a limit away.
+    ///
+    /// # Errors
+    /// [`ConfigError::Override`] that says what is wrong with the text.
+    pub fn apply(&mut self, text: &str) -> Result<(), ConfigError> {
+        let failure = |reason: String| ConfigError::Override {
+            option: "--budget",
+            text: text.to_owned(),
+            reason,
+        };
+        for item in text
+            .split(',')
+            .map(str::trim)
+            .filter(|item| !item.is_empty())
+        {
+            let (name, value) = item
+                .split_once('=')
+                .ok_or_else(|| failure(format!("`{item}` has no `=`")))?;
+            let value = (value != "none").then_some(value);
+            let wrong = |what: &str| failure(format!("`{item}` is not {what}"));
+            let count = |value: Option<&str>| {
+                value
+                    .map(|digits| digits.replace('_', "").parse::<u64>())
+                    .transpose()
+                    .map_err(|_| wrong("a whole number"))
+            };
+            match name {
+                "tokens" => self.tokens = count(value)?,
+                "calls" => self.calls = count(value)?,
+                "usd" => {
+                    self.usd = value
+                        .map(str::parse::<f64>)
+                        .transpose()
+                        .ok()
+                        .filter(|usd| usd.is_none_or(|usd| usd.is_finite() && usd >= 0.0))
+                        .ok_or_else(|| wrong("an amount of money"))?;
+                }
+                "time" => self.time = value.map(str::parse).transpose().map_err(failure)?,
+                other => {
+                    let near = nearest(other, ["tokens", "calls", "usd", "time"]);
+                    return Err(failure(match near {
+                        Some(near) => format!("`{other}` is no limit; did you mean `{near}`?"),
+                        None => {
+                            format!("`{other}` is no limit; there are tokens, usd, calls, time")
+                        }
+                    }));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// As the models' budget takes them.
+    #[must_use]
+    pub fn limits(&self) -> Limits {
+        Limits {
+            calls: self.calls,
+            tokens: self.tokens,
+            usd: self.usd,
+            time: self.time.map(TimeSpan::duration),
+        }
+    }
+}
+
+/// A kind of secret to look for beside the built-in ones.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SecretPattern {
+    /// What it is called where it was replaced.
+    pub name: String,
+    /// A regular expression that matches it.
+    pub pattern: String,
+}
+
+/// What is taken out of logs when they are read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Redact {
+    /// Kinds of secrets beside the built-in ones.
+    pub extra: Vec<SecretPattern>,
+    /// Also replace the user's name, host and home directory.
+    pub identity: bool,
+}
+
+/// What happens to proposals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Staging {
+    /// Days after which decided proposals are deleted; at least 1.
+    pub keep_days: u32,
+}
+
+impl Default for Staging {
+    fn default() -> Staging {
+        Staging { keep_days: 30 }
+    }
+}

@@ -1,0 +1,83 @@
+//! Sessions into tasks, without a model (sleep-night 5.2).
+//!
+//! One task a session: its first request is the intent; what the person asked for afterwards is what
+//! a judge later holds an attempt against; the last answer is what was tried. Whether it went well
+//! is the session's own outcome, which rests on verification runs and feedback in context rather
+//! than on words anywhere in the text (weakness 9).
+
+use skillopt_harvesters::session::{Session, Verdict};
+
+use super::task::{Task, dedupe, mined_id, short};
+
+/// Shortest request that is a task, in characters.
+const MIN_INTENT_CHARS: usize = 8;
+const MAX_INTENT_CHARS: usize = 800;
+const MAX_ANSWER_CHARS: usize = 600;
+const MAX_FOLLOW_UP_CHARS: usize = 600;
+const MAX_FOLLOW_UPS: usize = 3;
+
+/// At most `max_tasks` tasks of `sessions`, in their order, one per distinct request of a project.
+#[must_use]
+pub fn mine(sessions: &[Session], max_tasks: usize) -> Vec<Task> {
+    let mut tasks = dedupe(sessions.iter().filter_map(task).collect());
+    tasks.truncate(max_tasks);
+    tasks
+}
+
+fn task(session: &Session) -> Option<Task> {
+    let mut prompts = session.prompts().map(|prompt| prompt.text.trim());
+    let first = prompts.next()?;
+    if first.chars().count() < MIN_INTENT_CHARS {
+        return None;
+    }
+    let follow_ups: Vec<&str> = prompts.filter(|text| !text.is_empty()).take(MAX_FOLLOW_UPS).collect();
+    let project = session.project.clone().unwrap_or_default();
+    let skills = session.skills();
+    Some(Task {
+        context_excerpt: follow_up_text(&follow_ups),
+        attempted_solution: session
+            .final_answer()
+            .map(|answer| short(&answer.text, MAX_ANSWER_CHARS))
+            .unwrap_or_default(),
+        outcome: outcome(session.outcome.verdict).to_owned(),
+        tags: tags(session),
+        source_sessions: vec![session.id.clone()],
+        skill_hint: match skills.as_slice() {
+            [only] => (*only).to_owned(),
+            _ => String::new(),
+        },
+        ..Task::new(mined_id(&project, first), project, short(first, MAX_INTENT_CHARS))
+    })
+}
+
+fn follow_up_text(follow_ups: &[&str]) -> String {
+    if follow_ups.is_empty() {
+        return String::new();
+    }
+    let lines: String = follow_ups.iter().map(|text| format!("\n- {}", short(text, 200))).collect();
+    short(
+        &format!("Follow-up constraints from the same session:{lines}"),
+        MAX_FOLLOW_UP_CHARS,
+    )
+}
+
+fn outcome(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Success => "success",
+        Verdict::Fail => "fail",
+        Verdict::Mixed => "mixed",
+        Verdict::Unknown => "unknown",
+    }
+}
+
+fn tags(session: &Session) -> Vec<String> {
+    let mut tags = Vec::new();
+    let tools: Vec<&str> = session.tools().into_iter().take(4).collect();
+    if !tools.is_empty() {
+        tags.push(format!("tools:{}", tools.join("+")));
+    }
+    if let Some(branch) = session.git.branch.as_deref().filter(|branch| !branch.is_empty()) {
+        tags.push(format!("branch:{branch}"));
+    }
+    tags
+}

@@ -1,0 +1,281 @@
+//! Training one document of a night and staging what comes of it.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use skillopt_harvesters::Session;
+use skillopt_staging::{Cost, StagingArea};
+
+use super::cycle::NightError;
+use super::document::{Document, DocumentKind};
+use super::event::{NightEvent, Watch};
+use super::guidance::{Declined, guidance};
+use super::observers::Relay;
+use super::replay::{ReplayEnvironment, ReplayParts};
+use super::report::{DocumentReport, StepLine};
+use super::stage::{self, Sources, StageError};
+use super::task::Task;
+use crate::config::NightConfig;
+use crate::model::Models;
+use crate::trainer::event::Observers;
+use crate::trainer::gate_rule::GateProjection;
+use crate::trainer::prompt::Prompts;
+use crate::trainer::run_dir::{RunDir, path_component};
+use crate::trainer::settings::Settings;
+use crate::trainer::state::State;
+use crate::trainer::{Trained, Trainer};
+
+/// The night's own prompts, beside the trainer's.
+const PROMPTS: &[(&str, &str)] = &[
+    ("attempt", include_str!("prompts/attempt.md")),
+    ("judge", include_str!("prompts/judge.md")),
+    ("guidance", include_str!("prompts/guidance.md")),
+];
+
+/// What the documents of a night have in common.
+pub struct Training<'a> {
+    /// The night's number.
+    pub night: i64,
+    /// The configuration.
+    pub config: &'a NightConfig,
+    /// Where proposals go.
+    pub staging: StagingArea,
+    /// Follows what happens.
+    pub watch: Arc<dyn Watch>,
+    /// The night's run directory.
+    pub dir: PathBuf,
+    /// The tasks, split.
+    pub tasks: &'a [Task],
+    /// The sessions that they come from.
+    pub sessions: &'a [Session],
+    /// The models.
+    pub models: &'a Models,
+}
+
+impl Training<'_> {
+    /// Trains `document`, with the others of `all` as they are, and stages the result when the gate
+    /// accepted one.
+    ///
+    /// # Errors
+    /// When training cannot go on or the result cannot be staged.
+    pub async fn train(&self, document: &Document, all: &[Document]) -> Result<DocumentReport, NightError> {
+        self.watch.watch(&NightEvent::TrainingStarted {
+            document: &document.name,
+        });
+        let before = self.models.budget.spent();
+        let dir = self.dir.join(format!(
+            "{}-{}",
+            document.kind.name(),
+            path_component(&document.name)
+        ));
+        let run = RunDir::open(&dir).map_err(StageError::from)?;
+        let settings = self.settings();
+        let trained = self.run(document, all, &run, settings.clone()).await?;
+        let improved = trained.state.best.skill != trained.state.initial_skill;
+        self.watch.watch(&NightEvent::TrainingFinished {
+            document: &document.name,
+            improved,
+        });
+        let mut report = document_report(document, &trained, &run)?;
+        if improved {
+            let spent = self.models.budget.spent();
+            let cost = Cost {
+                calls: spent.calls - before.calls,
+                tokens: spent.tokens - before.tokens,
+                usd: Some(spent.usd - before.usd).filter(|usd| *usd > 0.0),
+            };
+            report.proposal = Some(self.stage(document, &trained, &settings, &run, cost)?);
+        } else {
+            report.reason = Some(no_proposal_reason(&trained));
+        }
+        Ok(report)
+    }
+
+    async fn run(
+        &self,
+        document: &Document,
+        all: &[Document],
+        run: &RunDir,
+        settings: Settings,
+    ) -> Result<Trained, NightError> {
+        let prompts = Arc::new(Prompts::load(None)?.with(PROMPTS)?);
+        let environment = ReplayEnvironment::new(ReplayParts {
+            tasks: self.tasks.to_vec(),
+            target: Arc::clone(&self.models.target),
+            grader: Arc::clone(&self.models.optimizer),
+            trained: document.kind,
+            companion: companion(document, all),
+            guidance: guidance(&prompts, &self.config.preferences, &self.declined())?,
+            prompts: Arc::clone(&prompts),
+        });
+        let mut observers = Observers::default();
+        observers.add(run.clone());
+        observers.add(Relay {
+            document: document.name.clone(),
+            watch: Arc::clone(&self.watch),
+        });
+        let trainer = Trainer::new(
+            &environment,
+            Arc::clone(&self.models.optimizer),
+            Arc::clone(&self.models.meter),
+            prompts,
+            settings,
+            observers,
+        )?;
+        let state = match run.load().map_err(StageError::from)? {
+            Some(state) => state,
+            None => State::new(document.trainable()?),
+        };
+        Ok(trainer.train(state).await?)
+    }
+
+    fn settings(&self) -> Settings {
+        let train = &self.config.train;
+        Settings {
+            epochs: u32::try_from(train.epochs).unwrap_or(u32::MAX),
+            batch_size: train.batch_size,
+            seed: self.config.seed(),
+            minibatch_size: train.minibatch_size,
+            merge_batch_size: train.merge_batch_size,
+            lr_scheduler: train.lr_scheduler,
+            edit_budget: train.edit_budget,
+            min_edit_budget: train.min_edit_budget,
+            gate: GateProjection {
+                metric: train.gate_metric,
+                mixed_weight: train.gate_mixed_weight,
+                density: None,
+            },
+            ..Settings::default()
+        }
+    }
+
+    /// What the developer and earlier gates turned down.
+    fn declined(&self) -> Vec<Declined> {
+        match self.staging.rejections() {
+            Ok(rejections) => rejections
+                .into_iter()
+                .rev()
+                .flat_map(|rejection| {
+                    let reason = match rejection.reason.as_str() {
+                        "" => "the developer declined it".to_owned(),
+                        reason => format!("the developer declined it: {reason}"),
+                    };
+                    rejection.edits.into_iter().map(move |edit| Declined {
+                        edit: edit.content,
+                        reason: reason.clone(),
+                    })
+                })
+                .collect(),
+            Err(error) => {
+                tracing::warn!("earlier rejections are not passed on: {error}");
+                Vec::new()
+            }
+        }
+    }
+
+    fn stage(
+        &self,
+        document: &Document,
+        trained: &Trained,
+        settings: &Settings,
+        run: &RunDir,
+        cost: Cost,
+    ) -> Result<String, NightError> {
+        let sources = Sources {
+            tasks: self.tasks.iter().map(|task| (task.id.as_str(), task)).collect(),
+            sessions: self.sessions.iter().map(|session| (session.id.as_str(), session)).collect(),
+        };
+        let draft = stage::draft(
+            self.night,
+            Timestamp::now(),
+            document,
+            &trained.state,
+            &settings.gate,
+            run,
+            &sources,
+            cost,
+        )?;
+        let id = match self.already_staged(&draft)? {
+            Some(id) => id,
+            None => self.staging.stage(draft).map_err(StageError::from)?.id,
+        };
+        self.watch.watch(&NightEvent::Staged {
+            proposal: &id,
+            path: &document.path.display().to_string(),
+        });
+        Ok(id)
+    }
+
+    /// A night that goes on may have staged this document before it was interrupted.
+    fn already_staged(&self, draft: &skillopt_staging::Draft) -> Result<Option<String>, NightError> {
+        let listing = self.staging.list().map_err(StageError::from)?;
+        Ok(listing
+            .staged
+            .into_iter()
+            .map(|staged| staged.proposal)
+            .find(|proposal| {
+                proposal.night == draft.night && proposal.document.path == draft.document.path
+            })
+            .map(|proposal| proposal.id))
+    }
+}
+
+/// The text that stands beside the trained document in every attempt: the instruction files while a
+/// skill is trained, the skills while an instruction file is.
+fn companion(document: &Document, all: &[Document]) -> String {
+    let other = |kind: DocumentKind| kind != document.kind;
+    all.iter()
+        .filter(|companion| other(companion.kind))
+        .filter_map(|companion| companion.text.as_deref())
+        .collect::<Vec<_>>()
+        .join("\n\n")
+}
+
+fn document_report(document: &Document, trained: &Trained, run: &RunDir) -> Result<DocumentReport, NightError> {
+    let state = &trained.state;
+    let mut steps = Vec::new();
+    let mut before = trained.summary.baseline_score;
+    for record in &state.history {
+        let edits = run.step_edits(record.step).map_err(StageError::from)?;
+        steps.push(StepLine {
+            step: record.step,
+            action: record.action.name().to_owned(),
+            before,
+            after: record.candidate_gate_score,
+            edits: edits.map(|(items, _)| items.iter().map(edit_line).collect()).unwrap_or_default(),
+        });
+        before = Some(record.current_score);
+    }
+    Ok(DocumentReport {
+        kind: document.kind.name().to_owned(),
+        name: document.name.clone(),
+        path: document.path.display().to_string(),
+        baseline: trained.summary.baseline_score,
+        candidate: state.best.score,
+        metric: trained.summary.gate_metric.clone(),
+        accepted: state.best.skill != state.initial_skill,
+        steps,
+        proposal: None,
+        reason: None,
+    })
+}
+
+/// An edit in one line: its operation and its text, or the text that it removes.
+fn edit_line(item: &serde_json::Map<String, serde_json::Value>) -> String {
+    let text = |key: &str| item.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().trim();
+    let content = if text("content").is_empty() { text("target") } else { text("content") };
+    format!("{}: {content}", text("op"))
+}
+
+/// Why nothing was staged (weakness 7).
+fn no_proposal_reason(trained: &Trained) -> String {
+    let summary = &trained.summary;
+    if summary.total_steps == summary.total_skips {
+        "no analyst proposed an edit that changes the document".to_owned()
+    } else if summary.total_undecided > 0 && summary.total_rejects == 0 {
+        "too little could be measured to decide".to_owned()
+    } else {
+        "no candidate was better on the validation tasks".to_owned()
+    }
+}

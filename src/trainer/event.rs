@@ -1,0 +1,183 @@
+//! What happens during a run, as typed events; the trainer's only output.
+//!
+//! The run directory, progress bars, the log, `events.jsonl` and the database are observers of
+//! this one stream. An observer that has to be durable returns its error, and the run stops
+//! there rather than going on without its record.
+
+use std::io;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::candidate::Candidate;
+use super::environment::Rollout;
+use super::evaluation::Scores;
+use super::patch::Patch;
+use super::state::{State, StepRecord};
+use super::summary::Summary;
+use super::update_mode::UpdateMode;
+use super::verdict::Verdict;
+use crate::skill::edit::EditSummary;
+
+/// Something that happened. Borrowed: an observer keeps what it needs.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event<'a> {
+    /// A run begins, fresh or where it was left.
+    RunStarted {
+        /// The environment's name.
+        environment: &'a str,
+        /// Steps of the whole run.
+        total_steps: u32,
+        /// Steps that are already done.
+        completed_steps: u32,
+        /// The skill that training starts from.
+        #[serde(skip)]
+        initial_skill: &'a str,
+    },
+    /// Attempts begin.
+    EvaluationStarted {
+        /// Where its artefacts belong, relative to the run directory.
+        dir: &'a str,
+        /// How many items.
+        items: usize,
+    },
+    /// One attempt ended. Events of one evaluation arrive in order of completion.
+    RolloutFinished {
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// The item.
+        id: &'a str,
+        /// `None` when it was not measured.
+        hard: Option<f64>,
+    },
+    /// All attempts of an evaluation ended.
+    EvaluationFinished {
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// The means over what was measured, if anything was.
+        scores: Option<Scores>,
+        /// How many were measured.
+        measured: usize,
+        /// The rollouts in item order.
+        #[serde(skip)]
+        rollouts: &'a [Rollout],
+    },
+    /// A step begins.
+    StepStarted {
+        /// Counted from 1 over the whole run.
+        step: u32,
+        /// Counted from 1.
+        epoch: u32,
+    },
+    /// An analyst answered.
+    MinibatchReflected {
+        /// Directory of the patches.
+        dir: &'a str,
+        /// `minibatch_fail_000` and so on.
+        name: &'a str,
+        /// The analyst's reply, as parsed; `None` when it proposed nothing usable.
+        reply: Option<&'a Value>,
+    },
+    /// The step's patches became one.
+    Aggregated {
+        /// The step's directory.
+        dir: &'a str,
+        /// What was merged.
+        #[serde(skip)]
+        patch: &'a Patch,
+        /// What its items are.
+        mode: UpdateMode,
+    },
+    /// The merged patch was cut to the step's budget.
+    Selected {
+        /// The step's directory.
+        dir: &'a str,
+        /// Most edits allowed.
+        budget: Option<usize>,
+        /// What is left.
+        #[serde(skip)]
+        patch: &'a Patch,
+        /// What its items are.
+        mode: UpdateMode,
+    },
+    /// The edits were applied.
+    CandidateMade {
+        /// The step's directory.
+        dir: &'a str,
+        /// The document and the report of which edits applied.
+        #[serde(skip)]
+        candidate: &'a Candidate,
+        /// Which edits applied, in numbers.
+        summary: EditSummary,
+    },
+    /// The gate spoke.
+    GateDecided {
+        /// The step.
+        step: u32,
+        /// What it said, with the numbers behind it.
+        verdict: &'a Verdict,
+    },
+    /// A step ended; `state` is what a resumed run continues from.
+    StepFinished {
+        /// The step's record, as in `history.json`.
+        record: &'a StepRecord,
+        /// The trainer's whole state.
+        #[serde(skip)]
+        state: &'a State,
+    },
+    /// The state changed outside a step (after the baseline, at an epoch's end).
+    Checkpoint {
+        /// The trainer's whole state.
+        #[serde(skip)]
+        state: &'a State,
+    },
+    /// The run is complete.
+    RunFinished {
+        /// Its numbers.
+        summary: &'a Summary,
+        /// The best skill's text.
+        #[serde(skip)]
+        best_skill: &'a str,
+    },
+    /// Something worth telling that does not stop the run.
+    Note {
+        /// One sentence.
+        message: &'a str,
+    },
+}
+
+/// Whoever wants to know.
+pub trait Observer: Send {
+    /// Takes note of `event`.
+    ///
+    /// # Errors
+    /// When the observer could not keep what it must keep; the run stops with this error.
+    fn observe(&mut self, event: &Event<'_>) -> io::Result<()>;
+}
+
+/// The observers of a run, told in the order in which they were added.
+#[derive(Default)]
+pub struct Observers(std::sync::Mutex<Vec<Box<dyn Observer>>>);
+
+impl Observers {
+    /// Adds one.
+    pub fn add(&mut self, observer: impl Observer + 'static) {
+        self.0
+            .get_mut()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+            .push(Box::new(observer));
+    }
+
+    /// Tells all of them.
+    ///
+    /// # Errors
+    /// The first observer's error.
+    pub fn emit(&self, event: &Event<'_>) -> io::Result<()> {
+        let mut observers = self
+            .0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        observers.iter_mut().try_for_each(|o| o.observe(event))
+    }
+}

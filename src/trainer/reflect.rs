@@ -1,0 +1,274 @@
+//! The reflect stage: analysts study minibatches of failed and of successful rollouts and propose
+//! patches (engine 8).
+
+use futures::future::join_all;
+use minijinja::context;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::environment::Rollout;
+use super::error::TrainError;
+use super::event::{Event, Observers};
+use super::mt19937::Mt19937;
+use super::appendix::appendix_notes;
+use super::optimizer::{Answer, Optimizer, Question};
+use super::patch::{Patch, normalise};
+use super::trajectory;
+use super::update_mode::UpdateMode;
+
+/// Which side a minibatch is from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Failure,
+    Success,
+}
+
+impl Side {
+    fn template(self) -> &'static str {
+        match self {
+            Self::Failure => "analyst_error",
+            Self::Success => "analyst_success",
+        }
+    }
+
+    fn source_type(self) -> &'static str {
+        match self {
+            Self::Failure => "failure",
+            Self::Success => "success",
+        }
+    }
+
+    fn file_prefix(self) -> &'static str {
+        match self {
+            Self::Failure => "minibatch_fail",
+            Self::Success => "minibatch_succ",
+        }
+    }
+}
+
+/// What reflection needs beyond the rollouts.
+pub struct Reflection<'a> {
+    /// The skill under which the rollouts were made.
+    pub skill: &'a str,
+    /// Most rollouts a minibatch.
+    pub minibatch_size: usize,
+    /// Leave successes out.
+    pub failure_only: bool,
+    /// Most items an analyst may propose; `None` is no limit.
+    pub budget: Option<usize>,
+    /// Seed of the shuffles; the batch's.
+    pub seed: i64,
+    /// What the environment tells its analysts.
+    pub guidance: Option<&'a str>,
+    /// What earlier steps tried, as text; blank when nothing.
+    pub history: &'a str,
+    /// Whether analysts sort lapses from defects and may leave notes (engine 17).
+    pub skill_aware: SkillAware,
+    /// Directory of the patches, relative to the run directory.
+    pub dir: &'a str,
+}
+
+/// Who may leave notes about rules that were there and not followed (engine 17).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillAware {
+    /// Nobody.
+    #[default]
+    Off,
+    /// Analysts of failures.
+    FailureOnly,
+    /// Analysts of failures and of successes.
+    Both,
+}
+
+impl SkillAware {
+    fn covers(self, side: Side, mode: UpdateMode) -> bool {
+        // A full rewrite has no place for notes.
+        mode != UpdateMode::FullRewriteMinibatch
+            && match self {
+                Self::Off => false,
+                Self::FailureOnly => side == Side::Failure,
+                Self::Both => true,
+            }
+    }
+}
+
+/// What the analysts proposed, in minibatch order.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Proposals {
+    /// From failures.
+    pub failure: Vec<Patch>,
+    /// From successes.
+    pub success: Vec<Patch>,
+    /// The failure analysts' replies, whose summaries go into the step buffer.
+    pub replies: Vec<Value>,
+    /// Notes for the appendix.
+    pub notes: Vec<String>,
+}
+
+impl Proposals {
+    /// Adds another microbatch's proposals.
+    pub fn extend(&mut self, other: Self) {
+        self.failure.extend(other.failure);
+        self.success.extend(other.success);
+        self.replies.extend(other.replies);
+        self.notes.extend(other.notes);
+    }
+
+    /// Whether nobody proposed anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.failure.is_empty() && self.success.is_empty()
+    }
+}
+
+/// Asks one analyst per minibatch, all at once.
+///
+/// # Errors
+/// When the optimizer cannot be used at all: the budget, the credential, or no analyst of a
+/// non-empty set got a reply (an outage is not "nothing to learn", W-R4).
+pub async fn reflect(
+    optimizer: &Optimizer<'_>,
+    observers: &Observers,
+    rollouts: &[Rollout],
+    reflection: &Reflection<'_>,
+) -> Result<Proposals, TrainError> {
+    let groups = minibatches(rollouts, reflection);
+    let answers = join_all(groups.iter().map(|group| analyse(optimizer, reflection, group))).await;
+    let mut proposals = Proposals::default();
+    let mut outage = None;
+    let mut answered = 0;
+    for (group, answer) in groups.iter().zip(answers) {
+        let reply = match answer? {
+            Answer::Failed(error) => {
+                outage = outage.or(Some(error));
+                continue;
+            }
+            answer => answer.value(),
+        };
+        answered += 1;
+        let patch = reply.as_ref().and_then(|reply| group.patch(reply, optimizer.mode, reflection.budget));
+        let record = patch.as_ref().zip(reply.as_ref()).map(|(patch, reply)| group.record(reply, patch, optimizer.mode));
+        observers.emit(&Event::MinibatchReflected {
+            dir: reflection.dir,
+            name: &group.name,
+            reply: record.as_ref(),
+        })?;
+        if let Some(reply) = reply {
+            if reflection.skill_aware.covers(group.side, optimizer.mode) {
+                proposals.notes.extend(appendix_notes(&reply));
+            }
+            proposals.replies.extend(Some(reply).filter(|_| group.side == Side::Failure));
+        }
+        let Some(patch) = patch else { continue };
+        match group.side {
+            Side::Failure => proposals.failure.push(patch),
+            Side::Success => proposals.success.push(patch),
+        }
+    }
+    match outage {
+        Some(error) if answered == 0 => Err(TrainError::Optimizer(error)),
+        _ => Ok(proposals),
+    }
+}
+
+/// One group of rollouts for one analyst.
+struct Minibatch<'a> {
+    side: Side,
+    name: String,
+    rollouts: Vec<&'a Rollout>,
+    trajectories: Vec<String>,
+}
+
+/// Failures shuffled with the seed, successes with the next one, each cut into consecutive groups
+/// (engine 8.1). Rollouts that were not measured teach nothing; groups without a single
+/// conversation are left out.
+fn minibatches<'a>(rollouts: &'a [Rollout], reflection: &Reflection<'_>) -> Vec<Minibatch<'a>> {
+    let mut groups = Vec::new();
+    for (side, seed) in [(Side::Failure, reflection.seed), (Side::Success, reflection.seed + 1)] {
+        if side == Side::Success && reflection.failure_only {
+            continue;
+        }
+        let mut members: Vec<&Rollout> = rollouts
+            .iter()
+            .filter(|r| if side == Side::Failure { r.failed() } else { r.passed() })
+            .collect();
+        Mt19937::new(seed).shuffle(&mut members);
+        for (index, chunk) in members.chunks(reflection.minibatch_size.max(1)).enumerate() {
+            let trajectories: Vec<String> = chunk
+                .iter()
+                .enumerate()
+                .filter_map(|(position, rollout)| trajectory::render(position + 1, rollout))
+                .collect();
+            if !trajectories.is_empty() {
+                groups.push(Minibatch {
+                    side,
+                    name: format!("{}_{index:03}", side.file_prefix()),
+                    rollouts: chunk.to_vec(),
+                    trajectories,
+                });
+            }
+        }
+    }
+    groups
+}
+
+async fn analyse(
+    optimizer: &Optimizer<'_>,
+    reflection: &Reflection<'_>,
+    group: &Minibatch<'_>,
+) -> Result<Answer, TrainError> {
+    let context = context! {
+        skill => reflection.skill,
+        budget => reflection.budget,
+        guidance => reflection.guidance,
+        history => reflection.history,
+        skill_aware => reflection.skill_aware.covers(group.side, optimizer.mode),
+        target_system_prompt => group.system_prompt(),
+        trajectories => group.trajectories.clone(),
+    };
+    let sample = format!("{}/{}", reflection.dir, group.name);
+    optimizer
+        .ask(Question {
+            stage: "analyst",
+            template: group.side.template(),
+            context,
+            sample: &sample,
+            max_tokens: optimizer.items_tokens(),
+        })
+        .await
+}
+
+impl Minibatch<'_> {
+    /// The system prompt that the target saw. It is the same for a whole batch, or differs only in
+    /// ways that the conversations show, so one stands for all.
+    fn system_prompt(&self) -> &str {
+        self.rollouts.first().map(|rollout| rollout.target_system_prompt.as_str()).unwrap_or_default()
+    }
+
+    /// The patch in an analyst's reply, cut to the budget. The side and the size of the group are
+    /// ours to say, not the model's, and each edit remembers the items that it was learnt from.
+    fn patch(&self, reply: &Value, mode: UpdateMode, budget: Option<usize>) -> Option<Patch> {
+        let mut reply = reply.clone();
+        let fields = reply.as_object_mut()?;
+        fields.insert("source_type".to_owned(), json!(self.side.source_type()));
+        fields.insert("batch_size".to_owned(), json!(self.rollouts.len()));
+        let (_, mut patch) = normalise(&reply, mode, None)?;
+        let whole = mode == UpdateMode::FullRewriteMinibatch;
+        patch.items.truncate(budget.filter(|_| !whole).unwrap_or(usize::MAX));
+        let evidence: Vec<&str> = self.rollouts.iter().map(|r| r.id.as_str()).collect();
+        for item in &mut patch.items {
+            item.insert("evidence".to_owned(), json!(evidence));
+        }
+        Some(patch)
+    }
+
+    /// The minibatch file: the reply with the patch that was read from it.
+    fn record(&self, reply: &Value, patch: &Patch, mode: UpdateMode) -> Value {
+        let mut record = reply.as_object().cloned().unwrap_or_default();
+        record.retain(|key, _| !matches!(key.as_str(), "edits" | "reasoning"));
+        record.insert("patch".to_owned(), patch.to_value(mode));
+        record.insert("source_type".to_owned(), json!(self.side.source_type()));
+        Value::Object(record)
+    }
+}

@@ -1,0 +1,276 @@
+//! The run directory: SkillOpt's layout and field names (engine 19), so that people's scripts
+//! read it, plus `events.jsonl`.
+//!
+//! [`RunDir`] is an observer: it turns events into files. `runtime_state.json` is written last in
+//! every commit and is the only file that a resumed run believes; a crash before it leaves a step
+//! that runs again from the journal and writes the same files once more.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use skillopt_files::{Options, append_line, write_atomic, write_atomic_json};
+
+use super::environment::Rollout;
+use super::event::{Event, Observer};
+use super::patch::{Item, Patch};
+use super::state::{State, StepRecord};
+use super::update_mode::UpdateMode;
+use crate::skill::edit::EditReport;
+
+/// Version of `runtime_state.json`.
+const FORMAT: u32 = 1;
+
+/// Largest state or history file that is read back, in bytes.
+const MAX_STATE_BYTES: u64 = 256 << 20;
+
+/// The directory of one run.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    root: PathBuf,
+}
+
+/// `runtime_state.json`: the original's keys, and the whole [`State`] beside them.
+#[derive(Serialize, Deserialize)]
+struct StateFile {
+    format: u32,
+    last_completed_step: u32,
+    current_skill_path: String,
+    current_score: Option<f64>,
+    current_origin: String,
+    best_skill_path: String,
+    best_score: Option<f64>,
+    best_step: u32,
+    best_origin: String,
+    state: State,
+}
+
+impl RunDir {
+    /// The directory at `root`, created when missing.
+    ///
+    /// # Errors
+    /// When it cannot be created.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        fs_err::create_dir_all(root)?;
+        Ok(Self {
+            root: root.to_owned(),
+        })
+    }
+
+    /// Its path.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The state that a killed or finished run left, with its history; `None` for a fresh
+    /// directory.
+    ///
+    /// # Errors
+    /// When the files are there and cannot be read; the message says which and what to do.
+    pub fn load(&self) -> io::Result<Option<State>> {
+        let path = self.root.join("runtime_state.json");
+        if !path.exists() {
+            return Ok(None);
+        }
+        let file: StateFile = read_json(&path)?;
+        if file.format != FORMAT {
+            return Err(io::Error::other(format!(
+                "{} has format {}, this program reads {FORMAT}: use the version that wrote it, or \
+                 another --out-root",
+                path.display(),
+                file.format
+            )));
+        }
+        let mut state = file.state;
+        let history = self.root.join("history.json");
+        if history.exists() {
+            state.history = read_json::<Vec<StepRecord>>(&history)?;
+        }
+        state.history.retain(|r| r.step <= state.last_completed_step);
+        Ok(Some(state))
+    }
+
+    /// The edits that a step selected and what became of each; `None` when it came to none.
+    ///
+    /// # Errors
+    /// When the files are there and cannot be read.
+    pub fn step_edits(&self, step: u32) -> io::Result<Option<(Vec<Item>, Vec<EditReport>)>> {
+        let dir = self.root.join(step_dir(step));
+        let (edits, reports) = (dir.join("ranked_edits.json"), dir.join("edit_apply_report.json"));
+        if !edits.exists() || !reports.exists() {
+            return Ok(None);
+        }
+        let patch = Patch::from_value(UpdateMode::Patch, &read_json(&edits)?);
+        Ok(Some((patch.items, read_json(&reports)?)))
+    }
+
+    fn commit(&self, state: &State) -> io::Result<()> {
+        self.json("history.json", &state.history)?;
+        self.text("best_skill.md", &state.best.skill)?;
+        let current = skill_path(state.last_completed_step);
+        self.text(&current, &state.current.skill)?;
+        self.json(
+            "runtime_state.json",
+            &StateFile {
+                format: FORMAT,
+                last_completed_step: state.last_completed_step,
+                current_skill_path: current,
+                current_score: state.current.score,
+                current_origin: state.current.origin.clone(),
+                best_skill_path: "best_skill.md".to_owned(),
+                best_score: state.best.score,
+                best_step: state.best_step,
+                best_origin: state.best.origin.clone(),
+                state: state.clone(),
+            },
+        )
+    }
+
+    fn rollouts(&self, dir: &str, rollouts: &[Rollout]) -> io::Result<()> {
+        let mut rows = String::new();
+        for rollout in rollouts {
+            rows.push_str(&Value::Object(rollout.row()).to_string());
+            rows.push('\n');
+            let item = format!("{dir}/predictions/{}", path_component(&rollout.id));
+            if !rollout.conversation.is_empty() {
+                self.json(&format!("{item}/conversation.json"), &rollout.conversation)?;
+            }
+            for (name, text) in [
+                ("target_system_prompt.txt", &rollout.target_system_prompt),
+                ("target_user_prompt.txt", &rollout.target_user_prompt),
+            ] {
+                if !text.is_empty() {
+                    self.text(&format!("{item}/{name}"), text)?;
+                }
+            }
+        }
+        self.text(&format!("{dir}/results.jsonl"), &rows)
+    }
+
+    fn text(&self, name: &str, text: &str) -> io::Result<()> {
+        let options = Options {
+            create_parents: true,
+            ..Options::default()
+        };
+        write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
+    }
+
+    fn json(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
+        write_atomic_json(&self.root.join(name), value).map_err(io::Error::other)
+    }
+}
+
+impl Observer for RunDir {
+    fn observe(&mut self, event: &Event<'_>) -> io::Result<()> {
+        match event {
+            Event::RunStarted { initial_skill, .. } => self.text(&skill_path(0), initial_skill)?,
+            Event::EvaluationFinished { dir, rollouts, .. } => self.rollouts(dir, rollouts)?,
+            Event::MinibatchReflected { dir, name, reply: Some(reply) } => {
+                self.json(&format!("{dir}/{name}.json"), reply)?;
+            }
+            Event::Aggregated { dir, patch, mode } => {
+                self.json(&format!("{dir}/merged_patch.json"), &patch.to_value(*mode))?;
+            }
+            Event::Selected { dir, patch, mode, .. } => {
+                self.json(&format!("{dir}/ranked_edits.json"), &patch.to_value(*mode))?;
+            }
+            Event::CandidateMade { dir, candidate, .. } => {
+                self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
+                if !candidate.reports.is_empty() {
+                    self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
+                }
+            }
+            Event::StepFinished { record, state } => {
+                let dir = step_dir(record.step);
+                if let Some(digest) = state.step_buffer.iter().find(|entry| entry.step == record.step as usize) {
+                    self.json(&format!("{dir}/trajectory_digest.json"), digest)?;
+                }
+                self.json(&format!("{dir}/step_record.json"), record)?;
+                self.commit(state)?;
+            }
+            Event::Checkpoint { state } => self.commit(state)?,
+            Event::RunFinished { summary, best_skill } => {
+                self.text("best_skill.md", best_skill)?;
+                self.json("summary.json", summary)?;
+            }
+            _ => {}
+        }
+        self.log(event)
+    }
+}
+
+impl RunDir {
+    /// Appends the event to `events.jsonl`. Rollouts are left out: they are in `results.jsonl`,
+    /// and their order of completion is not part of what a run is.
+    fn log(&self, event: &Event<'_>) -> io::Result<()> {
+        if matches!(event, Event::RolloutFinished { .. }) {
+            return Ok(());
+        }
+        let mut line = serde_json::to_value(event).map_err(io::Error::other)?;
+        if let Some(object) = line.as_object_mut() {
+            object.insert("at".to_owned(), json!(jiff::Timestamp::now().to_string()));
+        }
+        append_line(&self.root.join("events.jsonl"), &line.to_string(), false).map_err(io::Error::other)
+    }
+}
+
+/// `steps/step_0001`.
+#[must_use]
+pub fn step_dir(step: u32) -> String {
+    format!("steps/step_{step:04}")
+}
+
+fn skill_path(step: u32) -> String {
+    format!("skills/skill_v{step:04}.md")
+}
+
+/// An item's id as a single path component: letters, digits, `.`, `_` and `-` stay, every other
+/// byte becomes `%XX`, so that ids can neither climb out of the directory nor collide (W-D6).
+#[must_use]
+pub fn path_component(id: &str) -> String {
+    let mut component = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        if plain || (byte == b'.' && !component.is_empty()) {
+            component.push(byte as char);
+        } else {
+            component.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    if component.len() > 120 {
+        let digest = blake3::hash(id.as_bytes()).to_hex();
+        component.truncate(80);
+        component.push('-');
+        component.push_str(&digest[..32]);
+    }
+    component
+}
+
+/// Reads one JSON file with a bound on its size.
+fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
+    let text = skillopt_files::read_text(path, MAX_STATE_BYTES).map_err(io::Error::other)?;
+    serde_json::from_str(&text).map_err(|error| {
+        io::Error::other(format!(
+            "cannot read {}: {error}; restore it, or start again with another --out-root",
+            path.display()
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_becomes_one_harmless_component() {
+        assert_eq!(path_component("plain-id_1.2"), "plain-id_1.2");
+        assert_eq!(path_component("../../etc"), "%2E%2E%2F%2E%2E%2Fetc".replace("%2E%2E%2F%2E%2E%2F", "%2E.%2F..%2F"));
+        assert!(!path_component("a/b").contains('/'));
+        assert_ne!(path_component("a/b"), path_component("a_b"));
+        assert_eq!(path_component("."), "%2E");
+        let long = path_component(&"x".repeat(5_000));
+        assert!(long.len() < 200);
+    }
+}

@@ -1,0 +1,202 @@
+//! The trainer's whole state: what a killed run continues from.
+//!
+//! It is written once after the baseline and once after each step, atomically. Within a step the
+//! journal of model calls is enough: the step runs again and every call that had finished is
+//! answered from there, so nothing is paid for twice.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::evaluation::{ItemScore, Scores};
+use super::gate_rule::GateAction;
+use super::step_buffer::BufferEntry;
+use crate::model::Usage;
+use crate::skill::edit::EditSummary;
+
+/// A skill with what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Scored {
+    /// The document.
+    pub skill: String,
+    /// Its gate score (in the space of the gate metric, engine 13); `None` before the baseline.
+    pub score: Option<f64>,
+    /// Where it comes from: `initial_skill` or `step_NNNN`.
+    pub origin: String,
+}
+
+/// Everything that the next step depends on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct State {
+    /// The document that training began with.
+    pub initial_skill: String,
+    /// 0 before the first step.
+    pub last_completed_step: u32,
+    /// The skill being trained.
+    pub current: Scored,
+    /// The best one so far.
+    pub best: Scored,
+    /// The step that made `best`; 0 for the initial skill.
+    pub best_step: u32,
+    /// Scores of the initial skill on the selection split.
+    pub baseline: Option<Scores>,
+    /// Item scores on the selection split by skill hash; a skill is scored there once.
+    pub selections: BTreeMap<String, Vec<ItemScore>>,
+    /// What earlier steps of this epoch tried, for the analysts.
+    pub step_buffer: Vec<BufferEntry>,
+    /// Usage of the whole run by stage.
+    pub usage: BTreeMap<String, Usage>,
+    /// One record a step. Stored in its own file.
+    #[serde(skip)]
+    pub history: Vec<StepRecord>,
+}
+
+/// The origin of a skill that no step made.
+pub const INITIAL_ORIGIN: &str = "initial_skill";
+
+impl State {
+    /// The state before anything was done.
+    #[must_use]
+    pub fn new(initial_skill: String) -> Self {
+        let scored = Scored {
+            skill: initial_skill.clone(),
+            score: None,
+            origin: INITIAL_ORIGIN.to_owned(),
+        };
+        Self {
+            initial_skill,
+            last_completed_step: 0,
+            current: scored.clone(),
+            best: scored,
+            best_step: 0,
+            baseline: None,
+            selections: BTreeMap::new(),
+            step_buffer: Vec::new(),
+            usage: BTreeMap::new(),
+            history: Vec::new(),
+        }
+    }
+}
+
+/// Seconds spent in each stage of a step.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timing {
+    /// Attempts at the batch.
+    pub rollout_s: f64,
+    /// Analysts.
+    pub reflect_s: f64,
+    /// Merging.
+    pub aggregate_s: f64,
+    /// Ranking and clipping.
+    pub select_s: f64,
+    /// Applying.
+    pub update_s: f64,
+    /// Selection scoring and decision.
+    pub evaluate_s: f64,
+}
+
+/// One microbatch of a step.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AccumulationBatch {
+    /// From 0.
+    pub batch_idx: usize,
+    /// The seed of its shuffles.
+    pub batch_seed: i64,
+    /// Items attempted.
+    pub n_envs: usize,
+    /// Items measured.
+    pub n_measured: usize,
+    /// Mean hard score, rounded to 6 decimals.
+    pub hard: f64,
+    /// Mean soft score, rounded to 6 decimals.
+    pub soft: f64,
+    /// Patches from failures.
+    pub n_failure_patches: usize,
+    /// Patches from successes.
+    pub n_success_patches: usize,
+}
+
+/// One step as `history.json` and `step_record.json` hold it; the original's field names (engine
+/// 19) and ours beside them. Fields of stages that a step did not reach are absent.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StepRecord {
+    /// From 1 over the whole run.
+    pub step: u32,
+    /// From 1.
+    pub epoch: u32,
+    /// From 0.
+    pub step_in_epoch: u32,
+    /// Seconds by stage.
+    pub timing: Timing,
+    /// Usage by stage.
+    pub tokens: BTreeMap<String, Usage>,
+    /// Mean hard score of the batch.
+    pub rollout_hard: f64,
+    /// Mean soft score of the batch.
+    pub rollout_soft: f64,
+    /// Items attempted.
+    pub rollout_n: usize,
+    /// By microbatch.
+    pub accumulation_batches: Vec<AccumulationBatch>,
+    /// Patches in all.
+    pub n_patches: usize,
+    /// Patches from failures.
+    pub n_failure_patches: usize,
+    /// Patches from successes.
+    pub n_success_patches: usize,
+    /// Items of the merged patch.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub n_edits_merged: Option<usize>,
+    /// Items that were selected.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub n_edits_ranked: Option<usize>,
+    /// Most items allowed in this step.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub edit_budget: Option<usize>,
+    /// How the budget was set.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lr_control_mode: Option<String>,
+    /// Support of each selected item.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub support_counts: Option<Vec<u64>>,
+    /// Hash of the candidate.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate_hash: Option<String>,
+    /// Its length in characters.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate_skill_len: Option<usize>,
+    /// Which edits applied.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub edit_apply_summary: Option<EditSummary>,
+    /// The candidate's mean hard score on the selection split.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub selection_hard: Option<f64>,
+    /// Its mean soft score there.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub selection_soft: Option<f64>,
+    /// Its measured share of the selection items, 0 to 1.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub selection_coverage: Option<f64>,
+    /// The metric that the gate compared.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate_metric: Option<String>,
+    /// The candidate's score in it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate_gate_score: Option<f64>,
+    /// What was decided.
+    pub action: GateAction,
+    /// The current skill's gate score afterwards.
+    pub current_score: f64,
+    /// The best skill's.
+    pub best_score: f64,
+    /// The step that made the best skill.
+    pub best_step: u32,
+    /// Where the current skill comes from.
+    pub current_origin: String,
+    /// Where the best skill comes from.
+    pub best_origin: String,
+    /// Length of the current skill in characters.
+    pub skill_len: usize,
+    /// Seconds for the whole step.
+    pub wall_time_s: f64,
+}

@@ -1,0 +1,159 @@
+//! The numbers of a whole run: `summary.json` with the original's keys (engine 19), ours beside
+//! them.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::evaluation::Scores;
+use super::state::{State, StepRecord};
+use super::gate_rule::{GateAction, GateProjection};
+use crate::model::Usage;
+
+/// One epoch's steps.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct EpochStats {
+    /// From 1.
+    pub epoch: u32,
+    /// Its steps' numbers.
+    pub steps: Vec<u32>,
+    /// Candidates taken.
+    pub accepts: usize,
+    /// Candidates turned down.
+    pub rejects: usize,
+    /// Steps without anything to score.
+    pub skips: usize,
+    /// At the epoch's last step.
+    pub best_score_at_epoch_end: f64,
+    /// At the epoch's last step.
+    pub current_score_at_epoch_end: f64,
+}
+
+/// The numbers of a run.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Of this format.
+    pub version: &'static str,
+    /// The metric that `best_score` and the epoch scores are in.
+    pub gate_metric: String,
+    /// The initial skill's gate score.
+    pub baseline_score: Option<f64>,
+    /// The initial skill's mean hard score on the selection split.
+    pub baseline_selection_hard: Option<f64>,
+    /// The best skill's gate score. The key is the original's; with a metric other than `hard`
+    /// it is not a hard score (W-G3), which `best_selection` has.
+    pub best_selection_hard: Option<f64>,
+    /// The best skill's two means on the selection split.
+    pub best_selection: Option<Scores>,
+    /// The step that made the best skill.
+    pub best_step: u32,
+    /// Where the last skill comes from.
+    pub current_origin: String,
+    /// Where the best skill comes from.
+    pub best_origin: String,
+    /// Records in the history.
+    pub total_steps: usize,
+    /// Candidates taken.
+    pub total_accepts: usize,
+    /// Candidates turned down.
+    pub total_rejects: usize,
+    /// Steps in which nothing could be scored.
+    pub total_skips: usize,
+    /// Candidates of which too little could be measured.
+    pub total_undecided: usize,
+    /// By epoch.
+    pub epoch_stats: Vec<EpochStats>,
+    /// The initial skill on the test split.
+    pub baseline_test_hard: Option<f64>,
+    /// The initial skill on the test split.
+    pub baseline_test_soft: Option<f64>,
+    /// The best skill on the test split.
+    pub test_hard: Option<f64>,
+    /// The best skill on the test split.
+    pub test_soft: Option<f64>,
+    /// Best minus initial.
+    pub test_delta_hard: Option<f64>,
+    /// Usage by role and stage over the whole run, resumed parts included.
+    pub token_summary: BTreeMap<String, Usage>,
+    /// Seconds of this process.
+    pub total_wall_time_s: f64,
+}
+
+/// Test scores of the initial and of the best skill.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TestScores {
+    /// The initial skill's.
+    pub baseline: Option<Scores>,
+    /// The best skill's.
+    pub best: Option<Scores>,
+}
+
+impl Summary {
+    /// Adds a finished run up.
+    #[must_use]
+    pub fn of(
+        state: &State,
+        gate: &GateProjection,
+        best_selection: Option<Scores>,
+        test: TestScores,
+        wall_time_s: f64,
+    ) -> Self {
+        let count = |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
+        Self {
+            version: "skillopt-sleep/1",
+            gate_metric: gate.metric.name().to_owned(),
+            baseline_score: state.baseline.map(|s| gate.score(s.hard, s.soft, &state.initial_skill)),
+            baseline_selection_hard: state.baseline.map(|s| s.hard),
+            best_selection_hard: state.best.score,
+            best_selection,
+            best_step: state.best_step,
+            current_origin: state.current.origin.clone(),
+            best_origin: state.best.origin.clone(),
+            total_steps: state.history.len(),
+            total_accepts: count(GateAction::is_accept),
+            total_rejects: count(|a| a == GateAction::Reject),
+            total_skips: count(is_skip),
+            total_undecided: count(|a| a == GateAction::Undecided),
+            epoch_stats: epochs(&state.history),
+            baseline_test_hard: test.baseline.map(|s| s.hard),
+            baseline_test_soft: test.baseline.map(|s| s.soft),
+            test_hard: test.best.map(|s| s.hard),
+            test_soft: test.best.map(|s| s.soft),
+            test_delta_hard: test
+                .best
+                .zip(test.baseline)
+                .map(|(best, baseline)| best.hard - baseline.hard),
+            token_summary: state.usage.clone(),
+            total_wall_time_s: wall_time_s,
+        }
+    }
+}
+
+fn is_skip(action: GateAction) -> bool {
+    matches!(action, GateAction::SkipNoPatches | GateAction::SkipNoChange)
+}
+
+fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
+    let mut epochs: Vec<EpochStats> = Vec::new();
+    for record in history {
+        if epochs.last().is_none_or(|last| last.epoch != record.epoch) {
+            epochs.push(EpochStats {
+                epoch: record.epoch,
+                steps: Vec::new(),
+                accepts: 0,
+                rejects: 0,
+                skips: 0,
+                best_score_at_epoch_end: record.best_score,
+                current_score_at_epoch_end: record.current_score,
+            });
+        }
+        let Some(epoch) = epochs.last_mut() else { continue };
+        epoch.steps.push(record.step);
+        epoch.accepts += usize::from(record.action.is_accept());
+        epoch.rejects += usize::from(record.action == GateAction::Reject);
+        epoch.skips += usize::from(is_skip(record.action));
+        epoch.best_score_at_epoch_end = record.best_score;
+        epoch.current_score_at_epoch_end = record.current_score;
+    }
+    epochs
+}

@@ -1,0 +1,7 @@
+//! The integration tests, in one binary.
+
+mod machine;
+mod model_server;
+mod night;
+mod parity;
+mod train;

@@ -1,0 +1,193 @@
+//! What the deviations refer to: when a vector is of some kind, and what must hold for our result.
+
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+
+use skillopt_sleep::skill::region;
+
+use super::Vector;
+use super::compare::differences;
+
+/// Whether a file among the vectors is data for other groups rather than a group.
+pub(super) fn is_data(group: &str) -> bool {
+    group == "bench/officeqa_corpus"
+}
+
+/// Whether the named condition holds for a vector and our result.
+pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
+    let input = &vector.input;
+    let expected = &vector.expected;
+    match name {
+        // Documents and their regions.
+        "original_breaks_region" => regions(&expected["skill"]) != regions(&input["skill"]),
+        "regions_kept" => regions(&ours["skill"]) == regions(&input["skill"]),
+        "content_has_marker" => strings(input).iter().any(|text| without_document(input, text) && has_marker(text)),
+        "no_marker_from_content" => markers(&ours["skill"]) <= 2 + markers(&input["skill"]),
+        "end_marker_first" => end_marker_first(input["skill"].as_str().unwrap_or_default()),
+        "reads_the_only_region" => {
+            let content = ours["content"].as_str().unwrap_or_default();
+            regions(&input["skill"]).len() == 1 && regions(&input["skill"])[0].contains(content)
+        }
+        // Learning rate and selection.
+        "min_above_max" => input["min_lr"].as_u64() > input["max_lr"].as_u64(),
+        "never_above_max" => budgets(ours).all(|budget| budget <= input["max_lr"].as_u64().unwrap_or(0)),
+        "no_budget" => input["max_edits"].as_i64() <= Some(0),
+        "nothing_selected_without_a_call" => ours["selected"] == json!([]) && ours["llm_calls"] == json!([]),
+        // Merge and patches.
+        "a_reply_is_empty" => empty_reply(input),
+        "nothing_is_lost" => items(&ours["merged"]).len() >= items(&expected["merged"]).len() && !items(&ours["merged"]).is_empty(),
+        "items_not_objects" => !all_items(input).iter().all(|item| item.is_object()),
+        "only_objects" => all_items(ours).iter().all(|item| item.is_object()),
+        "support_is_a_number" => all_items(ours).iter().all(|item| item["support_count"].as_u64() >= Some(1)),
+        "has_null" => strings_of_null(input),
+        "says_no_none" => !ours.to_string().contains("None") && !ours.to_string().contains("null"),
+        // JSON in replies.
+        "array_expected" => vector.expected_with_repair.as_ref().unwrap_or(expected)["value"].is_array(),
+        "object_or_nothing" => ours["value"].is_object() || ours["value"].is_null(),
+        "one_object_parses" => only_object(input["text"].as_str().unwrap_or_default()) == Some(ours["value"].clone()),
+        "has_every_key" => {
+            let wanted = vector.expected_with_repair.as_ref().unwrap_or(expected)["value"].clone();
+            wanted.as_object().is_some_and(|object| object.keys().all(|key| !ours["value"][key].is_null()))
+        }
+        "not_a_number" => ["NaN", "Infinity"].iter().any(|word| input.to_string().contains(word)),
+        // Feedback and judges.
+        "typographic_apostrophe" => input["text"].as_str().unwrap_or_default().contains(['’', '‘']),
+        "more_signals" => expected.as_array().is_some_and(|few| few.iter().all(|signal| has(ours, signal))),
+        "fewer_signals" => ours.as_array().is_some_and(|few| few.iter().all(|signal| has(expected, signal))),
+        "needs_backtracking" => checks_of(input).iter().any(|check| needs_backtracking(check)),
+        "unknown_operator" => checks_of(input).iter().any(|check| unknown_operator(&check["op"])),
+        "reported_invalid" => ours["pass"] == json!(false) && ours["invalid"] == json!(true),
+        "invalid_checks_do_not_pass" => invalid_checks_do_not_pass(vector, ours),
+        "stricter" => ours["exact"].as_f64() <= expected["exact"].as_f64() && ours["keyword_soft"].as_f64() <= expected["keyword_soft"].as_f64(),
+        "one_line_sections" => ours == &json!({"pass": false, "invalid": false}) && input["op"] == "section_present",
+        _ => panic!("no such condition: {name}"),
+    }
+}
+
+fn regions(document: &Value) -> Vec<String> {
+    let document = document.as_str().unwrap_or_default();
+    region::regions(document).into_iter().map(|region| document[region.span].to_owned()).collect()
+}
+
+fn markers(document: &Value) -> usize {
+    let document = document.as_str().unwrap_or_default();
+    document.matches("<!-- SLOW_UPDATE_").count() + document.matches("<!-- APPENDIX_").count()
+}
+
+fn has_marker(text: &str) -> bool {
+    region::without_markers(text) != text
+}
+
+/// Every text in a value.
+fn strings(value: &Value) -> Vec<String> {
+    match value {
+        Value::String(text) => vec![text.clone()],
+        Value::Array(items) => items.iter().flat_map(strings).collect(),
+        Value::Object(fields) => fields.values().flat_map(strings).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn without_document(input: &Value, text: &str) -> bool {
+    input["skill"].as_str() != Some(text) && input["document"].as_str() != Some(text)
+}
+
+fn strings_of_null(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.iter().any(strings_of_null),
+        Value::Object(fields) => fields.values().any(strings_of_null),
+        _ => false,
+    }
+}
+
+fn end_marker_first(document: &str) -> bool {
+    match (document.find("_END -->"), document.find("_START -->")) {
+        (Some(end), Some(start)) => end < start,
+        _ => false,
+    }
+}
+
+fn budgets(result: &Value) -> impl Iterator<Item = u64> {
+    result["budgets"].as_array().into_iter().flatten().filter_map(Value::as_u64)
+}
+
+const PAYLOADS: [&str; 3] = ["edits", "revise_suggestions", "skill_candidates"];
+
+fn items(patch: &Value) -> Vec<Value> {
+    PAYLOADS.iter().filter_map(|key| patch[*key].as_array()).flatten().cloned().collect()
+}
+
+/// The items of every patch anywhere in a value.
+fn all_items(value: &Value) -> Vec<Value> {
+    let mut found = items(value);
+    match value {
+        Value::Array(values) => found.extend(values.iter().flat_map(all_items)),
+        Value::Object(fields) => found.extend(fields.values().flat_map(all_items)),
+        _ => {}
+    }
+    found
+}
+
+fn empty_reply(input: &Value) -> bool {
+    input["replies"].as_array().into_iter().flatten().any(|reply| PAYLOADS.iter().any(|key| reply[*key] == json!([])))
+}
+
+/// The one top-level object of a text, found by trying every opening brace.
+fn only_object(text: &str) -> Option<Value> {
+    let (mut at, mut found) = (0, Vec::new());
+    while let Some(next) = text[at..].find('{') {
+        let start = at + next;
+        let mut values = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => {
+                found.push(value);
+                at = start + values.byte_offset();
+            }
+            _ => at = start + 1,
+        }
+    }
+    <[Value; 1]>::try_from(found).ok().map(|[only]| only)
+}
+
+fn has(list: &Value, item: &Value) -> bool {
+    list.as_array().is_some_and(|list| list.contains(item))
+}
+
+/// The checks of a judge, or the one check that the input is.
+fn checks_of(input: &Value) -> Vec<Value> {
+    match input["judge"]["checks"].as_array() {
+        Some(checks) => checks.clone(),
+        None => vec![input.clone()],
+    }
+}
+
+fn needs_backtracking(check: &Value) -> bool {
+    let pattern = check["arg"].as_str().unwrap_or_default();
+    let back_reference = pattern.as_bytes().windows(2).any(|pair| pair[0] == b'\\' && pair[1].is_ascii_digit() && pair[1] != b'0');
+    check["op"] == "regex"
+        && (back_reference || ["(?=", "(?!", "(?<=", "(?<!", "(?P="].iter().any(|mark| pattern.contains(mark)))
+}
+
+fn unknown_operator(op: &Value) -> bool {
+    let known: HashSet<&str> = [
+        "section_present", "section_contains", "regex", "max_chars", "min_chars", "contains", "not_contains",
+        "no_refusal", "tool_called",
+    ]
+    .into();
+    op.as_str().is_none_or(|op| !known.contains(op))
+}
+
+/// The recorded score, with every check that cannot be carried out counted as failed.
+fn invalid_checks_do_not_pass(vector: &Vector, ours: &Value) -> bool {
+    let checks = checks_of(&vector.input);
+    let invalid = checks.iter().filter(|check| !check.is_object() || unknown_operator(&check["op"])).count();
+    if vector.expected.get("error").is_some() {
+        return ours["hard"] == json!(0.0);
+    }
+    let soft = vector.expected["soft"].as_f64().unwrap_or(0.0) - invalid as f64 / checks.len() as f64;
+    let failed = vector.expected["failed"].as_array().map_or(0, Vec::len) + invalid;
+    differences(&json!({"hard": 0.0, "soft": soft}), ours, true).is_empty()
+        && ours["failed"].as_array().is_some_and(|ours| ours.len() == failed)
+}
