@@ -102,7 +102,11 @@ impl Dataset {
             }
         }
         let mut seen: HashMap<&str, &str> = HashMap::new();
-        for (name, items) in [("train", &self.train), ("val", &self.selection), ("test", &self.test)] {
+        for (name, items) in [
+            ("train", &self.train),
+            ("val", &self.selection),
+            ("test", &self.test),
+        ] {
             for item in items {
                 if let Some(earlier) = seen.insert(&item.id, name) {
                     return Err(DataError::Item {
@@ -125,26 +129,38 @@ fn read_split(folder: &Path) -> Result<Vec<Item>, DataError> {
         message,
     };
     let mut files: Vec<PathBuf> = fs_err::read_dir(folder)
-        .map_err(|error| failed(format!("{error}; a split folder needs train/, val/ and test/")))?
+        .map_err(|error| {
+            failed(format!(
+                "{error}; a split folder needs train/, val/ and test/"
+            ))
+        })?
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| matches!(extension(path), "json" | "jsonl"))
         .collect();
     files.sort_by_key(|path| (extension(path) == "jsonl", path.clone()));
     let Some(path) = files.first() else {
-        return Err(failed("there is no *.json or *.jsonl file in it".to_owned()));
+        return Err(failed(
+            "there is no *.json or *.jsonl file in it".to_owned(),
+        ));
     };
-    let text = skillopt_files::read_text(path, MAX_FILE_BYTES).map_err(|error| failed(error.to_string()))?;
+    let text = skillopt_files::read_text(path, MAX_FILE_BYTES)
+        .map_err(|error| failed(error.to_string()))?;
     let text = text.trim_start_matches('\u{feff}');
     let rows = if extension(path) == "jsonl" {
         json_lines(path, text)?
     } else {
         json_array(path, text)?
     };
-    rows.into_iter().enumerate().map(|(index, row)| item(path, index, row)).collect()
+    rows.into_iter()
+        .enumerate()
+        .map(|(index, row)| item(path, index, row))
+        .collect()
 }
 
 fn extension(path: &Path) -> &str {
-    path.extension().and_then(|ext| ext.to_str()).unwrap_or_default()
+    path.extension()
+        .and_then(|ext| ext.to_str())
+        .unwrap_or_default()
 }
 
 fn json_array(path: &Path, text: &str) -> Result<Vec<Value>, DataError> {

@@ -39,9 +39,15 @@ pub(super) fn config(
     out_root: Option<&Path>,
 ) -> Result<EngineConfig, Failure> {
     let path = context.run_config.as_deref().ok_or_else(|| {
-        Failure::new(ExitStatus::Situation, "no configuration was given").hint("name one with --config FILE")
+        Failure::new(ExitStatus::Situation, "no configuration was given")
+            .hint("name one with --config FILE")
     })?;
-    let mut all: Vec<String> = overrides.cfg_options.iter().chain(&overrides.set).cloned().collect();
+    let mut all: Vec<String> = overrides
+        .cfg_options
+        .iter()
+        .chain(&overrides.set)
+        .cloned()
+        .collect();
     if let Some(out_root) = out_root {
         all.push(format!("env.out_root={}", out_root.display()));
     }
@@ -58,9 +64,13 @@ pub(super) fn config(
 pub(super) fn models(config: &EngineConfig, limits: &[String]) -> Result<ModelsConfig, Failure> {
     let mut budget = NightBudget::none();
     for limits in limits {
-        budget.apply(limits).map_err(|error| config_failure(&error))?;
+        budget
+            .apply(limits)
+            .map_err(|error| config_failure(&error))?;
     }
-    let mut models = config.models().map_err(|error| cli_models::failure(&error))?;
+    let mut models = config
+        .models()
+        .map_err(|error| cli_models::failure(&error))?;
     models.budget = budget.limits();
     Ok(models)
 }
@@ -71,8 +81,10 @@ pub(super) fn dataset(config: &EngineConfig) -> Result<Dataset, Failure> {
     let dir = match (env.split_mode, &env.split_dir) {
         (SplitMode::SplitDir, Some(dir)) => dir,
         (SplitMode::SplitDir, None) => {
-            return Err(Failure::new(ExitStatus::Situation, "env.split_dir is not set")
-                .hint("name the folder that holds train/, val/ and test/"));
+            return Err(
+                Failure::new(ExitStatus::Situation, "env.split_dir is not set")
+                    .hint("name the folder that holds train/, val/ and test/"),
+            );
         }
         (SplitMode::Ratio, _) => {
             return Err(Failure::new(
@@ -91,7 +103,10 @@ pub(super) fn environment(
     dataset: Dataset,
     target: Arc<dyn ChatModel>,
 ) -> Result<SearchQa, Failure> {
-    let tokens = config.env.max_completion_tokens.unwrap_or(DEFAULT_REPLY_TOKENS);
+    let tokens = config
+        .env
+        .max_completion_tokens
+        .unwrap_or(DEFAULT_REPLY_TOKENS);
     SearchQa::new(dataset, target, tokens).map_err(|error| Failure::situation(&error))
 }
 
@@ -107,7 +122,10 @@ pub(super) fn initial_skill(config: &EngineConfig) -> Result<String, Failure> {
 pub(super) fn read_skill(path: &Path) -> Result<String, Failure> {
     skillopt_files::read_text(path, 16 << 20)
         .map(|text| text.replace("\r\n", "\n").replace('\r', "\n"))
-        .map_err(|error| Failure::situation(&error).hint("name the skill file, or leave env.skill_init empty to start from nothing"))
+        .map_err(|error| {
+            Failure::situation(&error)
+                .hint("name the skill file, or leave env.skill_init empty to start from nothing")
+        })
 }
 
 /// Where the run is written.
@@ -115,8 +133,15 @@ pub(super) fn out_root(config: &EngineConfig) -> PathBuf {
     config.env.out_root.clone().unwrap_or_else(|| {
         let now = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S").to_string();
         let model = config.model.optimizer.replace('/', "-");
-        let model = if model.is_empty() { "model".to_owned() } else { model };
-        PathBuf::from(format!("outputs/skillopt_{}_{model}_{now}", config.env.name))
+        let model = if model.is_empty() {
+            "model".to_owned()
+        } else {
+            model
+        };
+        PathBuf::from(format!(
+            "outputs/skillopt_{}_{model}_{now}",
+            config.env.name
+        ))
     })
 }
 

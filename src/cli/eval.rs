@@ -18,7 +18,9 @@ use crate::trainer::run_dir::RunDir;
 
 /// Score a skill document on a split of a benchmark.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  skillopt-sleep eval --config configs/searchqa.yaml --skill best_skill.md --split test")]
+#[command(
+    after_help = "Example:\n  skillopt-sleep eval --config configs/searchqa.yaml --skill best_skill.md --split test"
+)]
 pub(super) struct Args {
     /// The skill document.
     #[arg(long, value_name = "FILE")]
@@ -55,10 +57,17 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let models = models::build(&bench::models(&config, &[])?, &out_root.join("calls.db"))
         .map_err(|error| models::failure(&error))?;
     let environment = bench::environment(&config, dataset, Arc::clone(&models.target))?;
-    let items = items(&environment, &args.split, config.evaluation.test_env_num.unwrap_or(0))?;
+    let items = items(
+        &environment,
+        &args.split,
+        config.evaluation.test_env_num.unwrap_or(0),
+    )?;
     let mut observers = Observers::default();
     observers.add(RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?);
-    observers.add(TrainingProgress(Progress::new(context.printer.progress(), context.printer.is_quiet())));
+    observers.add(TrainingProgress(Progress::new(
+        context.printer.progress(),
+        context.printer.is_quiet(),
+    )));
     let evaluation = evaluate(&environment, &observers, &items, &skill_text, "eval", ".")
         .await
         .map_err(|error| models::training_failure(&error, Some(&models)))?;
@@ -71,11 +80,13 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         hard: scores.map(|s| s.hard),
         soft: scores.map(|s| s.soft),
     };
-    write_atomic_json(&out_root.join("eval_summary.json"), &summary).map_err(|e| Failure::situation(&e))?;
+    write_atomic_json(&out_root.join("eval_summary.json"), &summary)
+        .map_err(|e| Failure::situation(&e))?;
     if args.json {
         context.printer.json("skillopt-sleep.eval/1", &summary);
     } else {
-        let number = |value: Option<f64>| value.map_or("—".to_owned(), |value| format!("{value:.4}"));
+        let number =
+            |value: Option<f64>| value.map_or("—".to_owned(), |value| format!("{value:.4}"));
         context.printer.line(format!(
             "{}: hard {}, soft {} over {} of {} items",
             summary.split,
@@ -95,13 +106,21 @@ fn items(
 ) -> Result<Vec<Item>, Failure> {
     if split == "all" {
         let splits = [Split::Train, Split::Selection, Split::Test];
-        return Ok(splits.iter().flat_map(|split| environment.items(*split)).cloned().collect());
+        return Ok(splits
+            .iter()
+            .flat_map(|split| environment.items(*split))
+            .cloned()
+            .collect());
     }
     let split = Split::parse(split).ok_or_else(|| {
         Failure::new(ExitStatus::Situation, format!("`{split}` is no split"))
             .hint("use train, val (valid_seen, selection), test (valid_unseen) or all")
     })?;
     let items = environment.items(split);
-    let count = if limit == 0 { items.len() } else { limit.min(items.len()) };
+    let count = if limit == 0 {
+        items.len()
+    } else {
+        limit.min(items.len())
+    };
     Ok(items.iter().take(count).cloned().collect())
 }

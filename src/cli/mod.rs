@@ -33,7 +33,12 @@ use output::{ColorChoice, Printer};
 /// that the agents read, keeps only edits that a held-out gate accepts, and stages them for you to
 /// review. Nothing is changed before you adopt it.
 #[derive(Debug, Parser)]
-#[command(name = "skillopt-sleep", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "skillopt-sleep",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 #[command(after_help = "Start with: skillopt-sleep demo")]
 pub struct Cli {
     /// More detail in the log; twice for everything.

@@ -5,7 +5,6 @@
 //! had is an error, never a zero (weakness 24), and a score outside 0 to 1 is no grade
 //! (weakness 25).
 
-use minijinja::context;
 use super::exact;
 use super::judge_reply::{self, Grade};
 use super::rule_judge::{self, Tools};
@@ -13,6 +12,7 @@ use super::task::Task;
 use crate::model::{CallError, CallErrorKind, ChatModel, ChatRequest};
 use crate::trainer::error::TrainError;
 use crate::trainer::prompt::Prompts;
+use minijinja::context;
 
 /// Most tokens of a grade.
 const GRADE_TOKENS: u32 = 512;

@@ -60,13 +60,22 @@ impl ReplayEnvironment {
     #[must_use]
     pub fn new(parts: ReplayParts) -> Self {
         let of = |split: &str| {
-            parts.tasks.iter().filter(|task| task.split == split).map(item).collect::<Vec<_>>()
+            parts
+                .tasks
+                .iter()
+                .filter(|task| task.split == split)
+                .map(item)
+                .collect::<Vec<_>>()
         };
         Self {
             train: of("train"),
             selection: of("val"),
             test: of("test"),
-            tasks: parts.tasks.iter().map(|task| (task.id.clone(), task.clone())).collect(),
+            tasks: parts
+                .tasks
+                .iter()
+                .map(|task| (task.id.clone(), task.clone()))
+                .collect(),
             target: parts.target,
             grader: parts.grader,
             prompts: parts.prompts,
@@ -82,7 +91,12 @@ impl ReplayEnvironment {
         self.tasks.get(id)
     }
 
-    fn request(&self, task: &Task, document: &str, sample: &str) -> Result<ChatRequest, TrainError> {
+    fn request(
+        &self,
+        task: &Task,
+        document: &str,
+        sample: &str,
+    ) -> Result<ChatRequest, TrainError> {
         let (skill, memory) = match self.trained {
             DocumentKind::Skill => (document, self.companion.as_str()),
             DocumentKind::Memory => (self.companion.as_str(), document),
@@ -103,7 +117,13 @@ impl ReplayEnvironment {
         })
     }
 
-    async fn attempt_task(&self, item: &Item, task: &Task, document: &str, sample: &str) -> Rollout {
+    async fn attempt_task(
+        &self,
+        item: &Item,
+        task: &Task,
+        document: &str,
+        sample: &str,
+    ) -> Rollout {
         let request = match self.request(task, document, sample) {
             Ok(request) => request,
             Err(error) => return Rollout::unusable(item, &error.to_string()),
@@ -170,8 +190,16 @@ fn rollout(
             hard: grade.hard,
             soft: grade.soft,
         },
-        fail_reason: if grade.hard >= 1.0 { String::new() } else { grade.reason.clone() },
-        task_type: task.tags.first().cloned().unwrap_or_else(|| "task".to_owned()),
+        fail_reason: if grade.hard >= 1.0 {
+            String::new()
+        } else {
+            grade.reason.clone()
+        },
+        task_type: task
+            .tags
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "task".to_owned()),
         task_description: task.intent.clone(),
         reference_text: judge::expected(task),
         target_system_prompt: request.messages[0].content.clone(),

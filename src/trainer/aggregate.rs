@@ -22,7 +22,12 @@ pub async fn aggregate(
     batch_size: usize,
     dir: &str,
 ) -> Result<Patch, TrainError> {
-    let merge = Merge { optimizer, skill, batch_size, dir };
+    let merge = Merge {
+        optimizer,
+        skill,
+        batch_size,
+        dir,
+    };
     let known: Vec<Item> = proposals
         .failure
         .iter()
@@ -44,10 +49,17 @@ pub async fn aggregate(
 /// one. Applying a text twice is never meant: equal items become one, with their support added up.
 fn unite_equals(patch: &mut Patch) {
     let same = |one: &Item, other: &Item| {
-        let mut keys = one.keys().chain(other.keys()).filter(|key| !COUNTERS.contains(&key.as_str()));
+        let mut keys = one
+            .keys()
+            .chain(other.keys())
+            .filter(|key| !COUNTERS.contains(&key.as_str()));
         keys.all(|key| one.get(key) == other.get(key))
     };
-    let support = |item: &Item| item.get("support_count").and_then(Value::as_u64).unwrap_or(0);
+    let support = |item: &Item| {
+        item.get("support_count")
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+    };
     let mut united: Vec<Item> = Vec::new();
     for item in patch.items.drain(..) {
         match united.iter_mut().find(|kept| same(kept, &item)) {
@@ -91,7 +103,10 @@ impl Merge<'_> {
                 let batch = patches.get(range).unwrap_or_default();
                 self.batch(batch, template, level, index)
             });
-            patches = join_all(merges).await.into_iter().collect::<Result<_, TrainError>>()?;
+            patches = join_all(merges)
+                .await
+                .into_iter()
+                .collect::<Result<_, TrainError>>()?;
             level += 1;
         }
         Ok(patches.pop())
@@ -136,7 +151,13 @@ impl Merge<'_> {
         };
         let sample = format!("{}/merge_final", self.dir);
         let reply = self.ask("merge_final", context, &sample).await?;
-        Ok(merge_plan::judge(reply.as_ref(), self.optimizer.mode, &[failure, success], None).patch)
+        Ok(merge_plan::judge(
+            reply.as_ref(),
+            self.optimizer.mode,
+            &[failure, success],
+            None,
+        )
+        .patch)
     }
 
     async fn ask(
@@ -173,7 +194,11 @@ fn pretty(value: &Value) -> String {
 /// text of a proposed one has that one's items, any other those of all.
 fn trace_evidence(merged: &mut Patch, known: &[Item]) {
     let mut all: Vec<Value> = Vec::new();
-    for item in known.iter().filter_map(|item| item.get("evidence")?.as_array()).flatten() {
+    for item in known
+        .iter()
+        .filter_map(|item| item.get("evidence")?.as_array())
+        .flatten()
+    {
         if !all.contains(item) {
             all.push(item.clone());
         }
@@ -183,6 +208,9 @@ fn trace_evidence(merged: &mut Patch, known: &[Item]) {
             other.get("content") == item.get("content") && other.get("target") == item.get("target")
         });
         let evidence = same.and_then(|other| other.get("evidence").cloned());
-        item.insert("evidence".to_owned(), evidence.unwrap_or_else(|| json!(all)));
+        item.insert(
+            "evidence".to_owned(),
+            evidence.unwrap_or_else(|| json!(all)),
+        );
     }
 }

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::patch::Patch;
-use crate::skill::{Edit, EditReport, EditSummary, apply_patch};
 use crate::skill::hash::skill_hash;
+use crate::skill::{Edit, EditReport, EditSummary, apply_patch};
 
 /// A candidate for the next skill.
 #[derive(Debug, Clone, PartialEq)]
@@ -50,6 +50,8 @@ impl Candidate {
     /// Which edits applied, in numbers; `None` in the rewrite modes.
     #[must_use]
     pub fn summary(&self) -> Option<EditSummary> {
-        self.change_summary.is_none().then(|| EditSummary::of(&self.reports))
+        self.change_summary
+            .is_none()
+            .then(|| EditSummary::of(&self.reports))
     }
 }

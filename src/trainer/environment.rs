@@ -189,7 +189,10 @@ impl Rollout {
         row.insert("hard".to_owned(), json!(scores.map(|(hard, _)| hard)));
         row.insert("soft".to_owned(), json!(scores.map(|(_, soft)| soft)));
         if let Outcome::NotMeasured { cause, message } = &self.outcome {
-            row.insert("not_measured".to_owned(), json!({"cause": cause, "message": message}));
+            row.insert(
+                "not_measured".to_owned(),
+                json!({"cause": cause, "message": message}),
+            );
         }
         for (name, text) in [
             ("fail_reason", &self.fail_reason),

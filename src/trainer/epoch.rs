@@ -41,7 +41,8 @@ impl<E: Environment> Trainer<'_, E> {
             }
         }
         if self.settings.use_meta_skill {
-            self.meta_skill(epoch, previous.as_deref(), &before, compared, state).await?;
+            self.meta_skill(epoch, previous.as_deref(), &before, compared, state)
+                .await?;
         }
         state.epoch_skill = Some(state.current.skill.clone());
         state.completed_epochs = epoch;
@@ -71,8 +72,13 @@ impl<E: Environment> Trainer<'_, E> {
         let clock = Instant::now();
         let written = self.ask_for_guidance(epoch, previous, pairs, state).await?;
         let Some(written) = written else {
-            let action = if pairs.kept.is_empty() { "no_pairs" } else { "no_content" };
-            let result = json!({"action": action, "epoch": epoch, "time_s": clock.elapsed().as_secs_f64()});
+            let action = if pairs.kept.is_empty() {
+                "no_pairs"
+            } else {
+                "no_content"
+            };
+            let result =
+                json!({"action": action, "epoch": epoch, "time_s": clock.elapsed().as_secs_f64()});
             return self.record_slow_update(epoch, &result, Some(pairs));
         };
         let skill = region::write_slow(&state.current.skill, &written.content);
@@ -147,8 +153,9 @@ impl<E: Environment> Trainer<'_, E> {
         }
         let gate = self.gate_of(true);
         let dir = format!("{dir}/selection_eval");
-        let (verdict, scores) =
-            gate.judge(self.environment, &self.observers, candidate, state, &dir).await?;
+        let (verdict, scores) = gate
+            .judge(self.environment, &self.observers, candidate, state, &dir)
+            .await?;
         if let Some(scores) = scores {
             state.selections.insert(candidate.hash.clone(), scores);
         }
@@ -165,7 +172,10 @@ impl<E: Environment> Trainer<'_, E> {
             }
             state.current = scored;
         }
-        Ok((verdict.action, serde_json::to_value(verdict.scores).unwrap_or_default()))
+        Ok((
+            verdict.action,
+            serde_json::to_value(verdict.scores).unwrap_or_default(),
+        ))
     }
 
     fn record_slow_update(
@@ -199,7 +209,11 @@ impl<E: Environment> Trainer<'_, E> {
         let dir = format!("meta_skill/epoch_{epoch:02}");
         let Some(previous) = previous else {
             let result = json!({"action": "skip_first_epoch", "epoch": epoch});
-            self.observers.emit(&Event::MetaSkillWritten { epoch, dir: &dir, result: &result })?;
+            self.observers.emit(&Event::MetaSkillWritten {
+                epoch,
+                dir: &dir,
+                result: &result,
+            })?;
             return Ok(());
         };
         let pairs = match compared {
@@ -235,7 +249,11 @@ impl<E: Environment> Trainer<'_, E> {
             }
             None => json!({"action": "no_content", "epoch": epoch, "time_s": time_s}),
         };
-        self.observers.emit(&Event::MetaSkillWritten { epoch, dir: &dir, result: &result })?;
+        self.observers.emit(&Event::MetaSkillWritten {
+            epoch,
+            dir: &dir,
+            result: &result,
+        })?;
         Ok(())
     }
 

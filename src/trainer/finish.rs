@@ -54,15 +54,22 @@ impl<E: Environment> Trainer<'_, E> {
         if !state.selections.contains_key(&hash) {
             let dir = "final_selection_eval";
             let items = self.selection_items();
-            let evaluation =
-                self.evaluate(items, &state.current.skill, SELECTION_SAMPLE, dir).await?;
+            let evaluation = self
+                .evaluate(items, &state.current.skill, SELECTION_SAMPLE, dir)
+                .await?;
             if evaluation.coverage() < self.settings.coverage_floor {
                 return Ok(None);
             }
-            state.selections.insert(hash.clone(), evaluation.item_scores());
+            state
+                .selections
+                .insert(hash.clone(), evaluation.item_scores());
         }
         let scores = state.selections.get(&hash).and_then(|items| means(items));
-        let score = scores.map(|s| self.settings.gate.score(s.hard, s.soft, &state.current.skill));
+        let score = scores.map(|s| {
+            self.settings
+                .gate
+                .score(s.hard, s.soft, &state.current.skill)
+        });
         if score > state.best.score {
             state.best = Scored {
                 score,
@@ -76,7 +83,9 @@ impl<E: Environment> Trainer<'_, E> {
 
     /// Measures the initial, the best and the final skill; equal texts are measured once.
     async fn test_all(&self, state: &State, measured: &mut Measured) -> Result<(), TrainError> {
-        measured.test_baseline = self.test(&state.initial_skill, "test_eval_baseline").await?;
+        measured.test_baseline = self
+            .test(&state.initial_skill, "test_eval_baseline")
+            .await?;
         measured.test_best = if state.best.skill == state.initial_skill {
             measured.test_baseline
         } else {
@@ -91,7 +100,13 @@ impl<E: Environment> Trainer<'_, E> {
     }
 
     async fn test(&self, skill: &str, dir: &str) -> Result<Option<Scores>, TrainError> {
-        let items = first(self.environment.items(Split::Test), self.settings.test_items);
-        Ok(self.evaluate(items, skill, TEST_SAMPLE, dir).await?.scores())
+        let items = first(
+            self.environment.items(Split::Test),
+            self.settings.test_items,
+        );
+        Ok(self
+            .evaluate(items, skill, TEST_SAMPLE, dir)
+            .await?
+            .scores())
     }
 }

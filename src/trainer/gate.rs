@@ -43,9 +43,16 @@ impl Gate<'_> {
             return Ok((self.decide(candidate, known, state), None));
         }
         let skill = &candidate.skill;
-        let scores = evaluate(environment, observers, self.items, skill, SELECTION_SAMPLE, dir)
-            .await?
-            .item_scores();
+        let scores = evaluate(
+            environment,
+            observers,
+            self.items,
+            skill,
+            SELECTION_SAMPLE,
+            dir,
+        )
+        .await?
+        .item_scores();
         Ok((self.decide(candidate, &scores, state), Some(scores)))
     }
 
@@ -77,11 +84,17 @@ impl Gate<'_> {
     /// candidate gains nothing from hard items that failed to run.
     fn rival(&self, rival: &Scored, candidate: &[ItemScore], state: &State) -> f64 {
         let items = state.selection_of(rival);
-        let complete = candidate.iter().chain(items).all(|item| item.scores.is_some());
-        let common = candidate.iter().filter(|item| item.scores.is_some()).filter_map(|item| {
-            let other = items.iter().find(|other| other.id == item.id)?;
-            other.scores.map(|scores| (scores.hard, scores.soft))
-        });
+        let complete = candidate
+            .iter()
+            .chain(items)
+            .all(|item| item.scores.is_some());
+        let common = candidate
+            .iter()
+            .filter(|item| item.scores.is_some())
+            .filter_map(|item| {
+                let other = items.iter().find(|other| other.id == item.id)?;
+                other.scores.map(|scores| (scores.hard, scores.soft))
+            });
         match (rival.score, complete) {
             (Some(stored), true) => stored,
             (stored, _) => mean(common)
@@ -95,7 +108,11 @@ impl Gate<'_> {
 /// The means over measured items.
 #[must_use]
 pub fn means(items: &[ItemScore]) -> Option<Scores> {
-    mean(items.iter().filter_map(|item| item.scores.map(|s| (s.hard, s.soft))))
+    mean(
+        items
+            .iter()
+            .filter_map(|item| item.scores.map(|s| (s.hard, s.soft))),
+    )
 }
 
 fn coverage(items: &[ItemScore]) -> f64 {

@@ -37,7 +37,8 @@ pub async fn decide(
     optimizer: &Optimizer<'_>,
     evidence: &Evidence<'_>,
 ) -> Result<LrDecision, TrainError> {
-    let number = |score: Option<f64>| score.map_or("unknown".to_owned(), |score| format!("{score:.6}"));
+    let number =
+        |score: Option<f64>| score.map_or("unknown".to_owned(), |score| format!("{score:.6}"));
     let question = Question {
         stage: "lr_autonomous",
         template: "lr_autonomous",
@@ -58,5 +59,10 @@ pub async fn decide(
         Answer::Unusable => (None, Some("the reply held no JSON".to_owned())),
         Answer::Failed(error) => (None, Some(error.message)),
     };
-    Ok(LrDecision::read(reply.as_ref(), available, evidence.scheduled, error))
+    Ok(LrDecision::read(
+        reply.as_ref(),
+        available,
+        evidence.scheduled,
+        error,
+    ))
 }

@@ -59,13 +59,21 @@ pub async fn compare<E: Environment>(
     let mut taken: Vec<&Item> = Vec::new();
     let mut comparison = Comparison::default();
     for (round, batch) in sample.items.chunks(sample.wanted.max(1)).enumerate() {
-        let top_up = if round == 0 { String::new() } else { format!("/topup_{round:02}") };
+        let top_up = if round == 0 {
+            String::new()
+        } else {
+            format!("/topup_{round:02}")
+        };
         let (before, now) = attempt(environment, observers, sample, batch, &top_up).await?;
         previous.extend(before.rollouts);
         current.extend(now.rollouts);
         taken.extend(batch);
         comparison = Comparison::of_rows(&ids(&taken), &rows(&previous), &rows(&current));
-        let kept = comparison.pairs.iter().filter(|pair| sample.policy.keeps(pair.category)).count();
+        let kept = comparison
+            .pairs
+            .iter()
+            .filter(|pair| sample.policy.keeps(pair.category))
+            .count();
         if sample.policy != PairPolicy::Changed || kept >= sample.wanted {
             break;
         }
@@ -96,7 +104,14 @@ async fn attempt<E: Environment>(
     let before = format!("{}/rollout_prev{top_up}", sample.dir);
     let now = format!("{}/rollout_curr{top_up}", sample.dir);
     try_join(
-        evaluate(environment, observers, items, sample.previous, &before, &before),
+        evaluate(
+            environment,
+            observers,
+            items,
+            sample.previous,
+            &before,
+            &before,
+        ),
         evaluate(environment, observers, items, sample.current, &now, &now),
     )
     .await
@@ -108,7 +123,11 @@ impl Longitudinal {
     pub fn text(&self) -> String {
         let mut text = String::new();
         for category in Category::TOLD {
-            let count = self.kept.iter().filter(|pair| pair.category == category).count();
+            let count = self
+                .kept
+                .iter()
+                .filter(|pair| pair.category == category)
+                .count();
             let _ = writeln!(text, "{}: {count}", title(category));
         }
         for category in Category::TOLD {
@@ -134,7 +153,10 @@ impl Longitudinal {
             pair.curr.soft,
             pair.curr.predicted_answer,
         );
-        for (when, reason) in [("Now", &pair.curr.fail_reason), ("Before", &pair.prev.fail_reason)] {
+        for (when, reason) in [
+            ("Now", &pair.curr.fail_reason),
+            ("Before", &pair.prev.fail_reason),
+        ] {
             if !reason.is_empty() {
                 let _ = writeln!(text, "{when} it failed because: {reason}");
             }
@@ -181,8 +203,10 @@ fn trajectories(previous: &[Rollout], current: &[Rollout]) -> BTreeMap<String, (
         [] => "(no conversation)".to_owned(),
         entries => trajectory::conversation(entries),
     };
-    let now: BTreeMap<&str, String> =
-        current.iter().map(|rollout| (rollout.id.as_str(), text(rollout))).collect();
+    let now: BTreeMap<&str, String> = current
+        .iter()
+        .map(|rollout| (rollout.id.as_str(), text(rollout)))
+        .collect();
     previous
         .iter()
         .map(|before| {

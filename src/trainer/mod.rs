@@ -181,7 +181,10 @@ impl<'a, E: Environment> Trainer<'a, E> {
     }
 
     fn selection_items(&self) -> &[Item] {
-        first(self.environment.items(Split::Selection), self.settings.selection_items)
+        first(
+            self.environment.items(Split::Selection),
+            self.settings.selection_items,
+        )
     }
 
     /// Scores the initial skill on the selection split, once.
@@ -204,7 +207,9 @@ impl<'a, E: Environment> Trainer<'a, E> {
             }
         };
         let score = self.settings.gate.score(scores.hard, scores.soft, &skill);
-        state.selections.insert(skill_hash(&skill), evaluation.item_scores());
+        state
+            .selections
+            .insert(skill_hash(&skill), evaluation.item_scores());
         state.baseline = Some(scores);
         state.current.score = Some(score);
         state.best.score = Some(score);

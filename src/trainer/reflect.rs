@@ -134,7 +134,12 @@ pub async fn reflect(
     reflection: &Reflection<'_>,
 ) -> Result<Proposals, TrainError> {
     let groups = minibatches(rollouts, reflection);
-    let answers = join_all(groups.iter().map(|group| analyse(optimizer, reflection, group))).await;
+    let answers = join_all(
+        groups
+            .iter()
+            .map(|group| analyse(optimizer, reflection, group)),
+    )
+    .await;
     let mut proposals = Proposals::default();
     let mut outage = None;
     let mut answered = 0;
@@ -147,8 +152,13 @@ pub async fn reflect(
             answer => answer.value(),
         };
         answered += 1;
-        let patch = reply.as_ref().and_then(|reply| group.patch(reply, optimizer.mode, reflection.budget));
-        let record = patch.as_ref().zip(reply.as_ref()).map(|(patch, reply)| group.record(reply, patch, optimizer.mode));
+        let patch = reply
+            .as_ref()
+            .and_then(|reply| group.patch(reply, optimizer.mode, reflection.budget));
+        let record = patch
+            .as_ref()
+            .zip(reply.as_ref())
+            .map(|(patch, reply)| group.record(reply, patch, optimizer.mode));
         observers.emit(&Event::MinibatchReflected {
             dir: reflection.dir,
             name: &group.name,
@@ -158,7 +168,9 @@ pub async fn reflect(
             if reflection.skill_aware.covers(group.side, optimizer.mode) {
                 proposals.notes.extend(appendix_notes(&reply));
             }
-            proposals.replies.extend(Some(reply).filter(|_| group.side == Side::Failure));
+            proposals
+                .replies
+                .extend(Some(reply).filter(|_| group.side == Side::Failure));
         }
         let Some(patch) = patch else { continue };
         match group.side {
@@ -185,13 +197,22 @@ struct Minibatch<'a> {
 /// conversation are left out.
 fn minibatches<'a>(rollouts: &'a [Rollout], reflection: &Reflection<'_>) -> Vec<Minibatch<'a>> {
     let mut groups = Vec::new();
-    for (side, seed) in [(Side::Failure, reflection.seed), (Side::Success, reflection.seed + 1)] {
+    for (side, seed) in [
+        (Side::Failure, reflection.seed),
+        (Side::Success, reflection.seed + 1),
+    ] {
         if side == Side::Success && reflection.failure_only {
             continue;
         }
         let mut members: Vec<&Rollout> = rollouts
             .iter()
-            .filter(|r| if side == Side::Failure { r.failed() } else { r.passed() })
+            .filter(|r| {
+                if side == Side::Failure {
+                    r.failed()
+                } else {
+                    r.passed()
+                }
+            })
             .collect();
         Mt19937::new(seed).shuffle(&mut members);
         for (index, chunk) in members.chunks(reflection.minibatch_size.max(1)).enumerate() {
@@ -243,7 +264,10 @@ impl Minibatch<'_> {
     /// The system prompt that the target saw. It is the same for a whole batch, or differs only in
     /// ways that the conversations show, so one stands for all.
     fn system_prompt(&self) -> &str {
-        self.rollouts.first().map(|rollout| rollout.target_system_prompt.as_str()).unwrap_or_default()
+        self.rollouts
+            .first()
+            .map(|rollout| rollout.target_system_prompt.as_str())
+            .unwrap_or_default()
     }
 
     /// The patch in an analyst's reply, cut to the budget. The side and the size of the group are
@@ -255,7 +279,9 @@ impl Minibatch<'_> {
         fields.insert("batch_size".to_owned(), json!(self.rollouts.len()));
         let (_, mut patch) = normalise(&reply, mode, None)?;
         let whole = mode == UpdateMode::FullRewriteMinibatch;
-        patch.items.truncate(budget.filter(|_| !whole).unwrap_or(usize::MAX));
+        patch
+            .items
+            .truncate(budget.filter(|_| !whole).unwrap_or(usize::MAX));
         let evidence: Vec<&str> = self.rollouts.iter().map(|r| r.id.as_str()).collect();
         for item in &mut patch.items {
             item.insert("evidence".to_owned(), json!(evidence));

@@ -88,7 +88,9 @@ impl RunDir {
         if history.exists() {
             state.history = read_json::<Vec<StepRecord>>(&history)?;
         }
-        state.history.retain(|r| r.step <= state.last_completed_step);
+        state
+            .history
+            .retain(|r| r.step <= state.last_completed_step);
         Ok(Some(state))
     }
 
@@ -98,7 +100,10 @@ impl RunDir {
     /// When the files are there and cannot be read.
     pub fn step_edits(&self, step: u32) -> io::Result<Option<(Vec<Item>, Vec<EditReport>)>> {
         let dir = self.root.join(step_dir(step));
-        let (edits, reports) = (dir.join("ranked_edits.json"), dir.join("edit_apply_report.json"));
+        let (edits, reports) = (
+            dir.join("ranked_edits.json"),
+            dir.join("edit_apply_report.json"),
+        );
         if !edits.exists() || !reports.exists() {
             return Ok(None);
         }
@@ -167,13 +172,19 @@ impl Observer for RunDir {
         match event {
             Event::RunStarted { initial_skill, .. } => self.text(&skill_path(0), initial_skill)?,
             Event::EvaluationFinished { dir, rollouts, .. } => self.rollouts(dir, rollouts)?,
-            Event::MinibatchReflected { dir, name, reply: Some(reply) } => {
+            Event::MinibatchReflected {
+                dir,
+                name,
+                reply: Some(reply),
+            } => {
                 self.json(&format!("{dir}/{name}.json"), reply)?;
             }
             Event::Aggregated { dir, patch, mode } => {
                 self.json(&format!("{dir}/merged_patch.json"), &patch.to_value(*mode))?;
             }
-            Event::Selected { dir, patch, mode, .. } => {
+            Event::Selected {
+                dir, patch, mode, ..
+            } => {
                 self.json(&format!("{dir}/ranked_edits.json"), &patch.to_value(*mode))?;
             }
             Event::CandidateMade { dir, candidate, .. } => {
@@ -187,23 +198,45 @@ impl Observer for RunDir {
             }
             Event::StepFinished { record, state } => {
                 let dir = step_dir(record.step);
-                if let Some(digest) = state.step_buffer.iter().find(|entry| entry.step == record.step as usize) {
+                if let Some(digest) = state
+                    .step_buffer
+                    .iter()
+                    .find(|entry| entry.step == record.step as usize)
+                {
                     self.json(&format!("{dir}/trajectory_digest.json"), digest)?;
                 }
                 self.json(&format!("{dir}/step_record.json"), record)?;
                 self.commit(state)?;
             }
-            Event::LearningRateDecided { dir, step, epoch, decision } => {
+            Event::LearningRateDecided {
+                dir,
+                step,
+                epoch,
+                decision,
+            } => {
                 self.json(&format!("{dir}/lr_decision.json"), decision)?;
                 let mut line = json!({"step": step, "epoch": epoch});
-                merge(&mut line, serde_json::to_value(decision).map_err(io::Error::other)?);
+                merge(
+                    &mut line,
+                    serde_json::to_value(decision).map_err(io::Error::other)?,
+                );
                 self.line("lr_history.jsonl", &line)?;
             }
-            Event::NotesFlushed { dir, step_notes, after } => {
+            Event::NotesFlushed {
+                dir,
+                step_notes,
+                after,
+            } => {
                 let notes = json!({"step_notes": step_notes, "appendix_after": after});
                 self.json(&format!("{dir}/appendix_notes.json"), &notes)?;
             }
-            Event::SlowUpdated { dir, result, pairs, all_pairs, .. } => {
+            Event::SlowUpdated {
+                dir,
+                result,
+                pairs,
+                all_pairs,
+                ..
+            } => {
                 if let Some(pairs) = pairs {
                     self.json(&format!("{dir}/comparison_pairs.json"), pairs)?;
                 }
@@ -216,7 +249,10 @@ impl Observer for RunDir {
                 self.json(&format!("{dir}/meta_skill_result.json"), result)?;
             }
             Event::Checkpoint { state } => self.commit(state)?,
-            Event::RunFinished { summary, best_skill } => {
+            Event::RunFinished {
+                summary,
+                best_skill,
+            } => {
                 self.text("best_skill.md", best_skill)?;
                 self.json("summary.json", summary)?;
             }
@@ -302,7 +338,10 @@ mod tests {
     #[test]
     fn an_id_becomes_one_harmless_component() {
         assert_eq!(path_component("plain-id_1.2"), "plain-id_1.2");
-        assert_eq!(path_component("../../etc"), "%2E%2E%2F%2E%2E%2Fetc".replace("%2E%2E%2F%2E%2E%2F", "%2E.%2F..%2F"));
+        assert_eq!(
+            path_component("../../etc"),
+            "%2E%2E%2F%2E%2E%2Fetc".replace("%2E%2E%2F%2E%2E%2F", "%2E.%2F..%2F")
+        );
         assert!(!path_component("a/b").contains('/'));
         assert_ne!(path_component("a/b"), path_component("a_b"));
         assert_eq!(path_component("."), "%2E");

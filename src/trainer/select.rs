@@ -22,7 +22,11 @@ pub async fn select(
 ) -> Result<Patch, TrainError> {
     let count = patch.items.len();
     if !selection::needs_ranking(count, budget) {
-        return Ok(selection::apply(patch, &selection::choose(count, budget, None), None));
+        return Ok(selection::apply(
+            patch,
+            &selection::choose(count, budget, None),
+            None,
+        ));
     }
     let context = context! {
         skill => skill,

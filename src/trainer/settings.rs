@@ -118,8 +118,15 @@ impl Settings {
     /// The edit budget of each step of a run over `train_items` items.
     #[must_use]
     pub fn schedule(&self, train_items: usize) -> Schedule {
-        let steps = self.steps_per_epoch(train_items).saturating_mul(self.epochs);
-        Schedule::new(self.lr_scheduler, self.edit_budget, self.min_edit_budget, steps as usize)
+        let steps = self
+            .steps_per_epoch(train_items)
+            .saturating_mul(self.epochs);
+        Schedule::new(
+            self.lr_scheduler,
+            self.edit_budget,
+            self.min_edit_budget,
+            steps as usize,
+        )
     }
 
     /// Refuses values that no run can be made with.
@@ -129,7 +136,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), TrainError> {
         let at_least = |name: &str, value: usize, least: usize| {
             if value < least {
-                return Err(TrainError::Setup(format!("{name} is {value}; it must be at least {least}")));
+                return Err(TrainError::Setup(format!(
+                    "{name} is {value}; it must be at least {least}"
+                )));
             }
             Ok(())
         };

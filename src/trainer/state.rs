@@ -105,7 +105,9 @@ impl State {
     /// The item scores behind a skill's score; none when there are none.
     #[must_use]
     pub fn selection_of(&self, scored: &Scored) -> &[ItemScore] {
-        self.selections.get(&scored.scored).map_or(&[], Vec::as_slice)
+        self.selections
+            .get(&scored.scored)
+            .map_or(&[], Vec::as_slice)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use super::Trainer;
 use super::aggregate::aggregate;
 use super::appendix::{self, Flushed};
 use super::batches::EpochShape;
@@ -22,7 +23,6 @@ use super::select::select;
 use super::settings::Settings;
 use super::state::{AccumulationBatch, Scored, State, StepRecord, Timing};
 use super::step_buffer::{self, BufferEntry};
-use super::Trainer;
 use super::update::update;
 use super::usage::usage_since;
 use super::verdict::Verdict;
@@ -49,17 +49,17 @@ pub struct PlannedBatch<'a> {
 
 /// The steps of an epoch (engine 5.4).
 #[must_use]
-pub fn plan<'a>(
-    settings: &Settings,
-    epoch: u32,
-    items: &'a [Item],
-) -> Vec<StepPlan<'a>> {
+pub fn plan<'a>(settings: &Settings, epoch: u32, items: &'a [Item]) -> Vec<StepPlan<'a>> {
     let steps_per_epoch = settings.steps_per_epoch(items.len());
     let shape = EpochShape::covering(items.len(), settings.batch_size, settings.accumulation);
     let planned = shape.epoch(settings.seed, epoch as usize);
     let mut batches = planned.into_iter().map(|batch| PlannedBatch {
         seed: batch.seed,
-        items: batch.items.into_iter().filter_map(|index| items.get(index)).collect(),
+        items: batch
+            .items
+            .into_iter()
+            .filter_map(|index| items.get(index))
+            .collect(),
     });
     (0..steps_per_epoch)
         .map(|step_in_epoch| StepPlan {
@@ -78,14 +78,23 @@ struct StepRollouts {
 
 impl StepRollouts {
     fn all(&self) -> impl Iterator<Item = &Rollout> {
-        self.batches.iter().flat_map(|(evaluation, ..)| &evaluation.rollouts)
+        self.batches
+            .iter()
+            .flat_map(|(evaluation, ..)| &evaluation.rollouts)
     }
 }
 
 impl<E: Environment> Trainer<'_, E> {
     /// Runs one step and commits its record and the new state.
-    pub(super) async fn step(&self, plan: &StepPlan<'_>, state: &mut State) -> Result<(), TrainError> {
-        self.observers.emit(&Event::StepStarted { step: plan.step, epoch: plan.epoch })?;
+    pub(super) async fn step(
+        &self,
+        plan: &StepPlan<'_>,
+        state: &mut State,
+    ) -> Result<(), TrainError> {
+        self.observers.emit(&Event::StepStarted {
+            step: plan.step,
+            epoch: plan.epoch,
+        })?;
         let clock = Instant::now();
         let mut work = StepWork::begin(plan);
 
@@ -97,7 +106,9 @@ impl<E: Environment> Trainer<'_, E> {
         if !proposals.is_empty() {
             let merged = self.aggregate(&work.dir, proposals, state).await?;
             work.timing.aggregate_s = work.lap();
-            let selected = self.select(plan, &mut work, merged, &rollouts, state).await?;
+            let selected = self
+                .select(plan, &mut work, merged, &rollouts, state)
+                .await?;
             work.timing.select_s = work.lap();
             work.candidate = self.update(&work.dir, selected, state).await?;
             work.timing.update_s = work.lap();
@@ -111,7 +122,11 @@ impl<E: Environment> Trainer<'_, E> {
         self.commit(plan, work, &rollouts, state, clock.elapsed().as_secs_f64())
     }
 
-    async fn rollout(&self, plan: &StepPlan<'_>, state: &State) -> Result<StepRollouts, TrainError> {
+    async fn rollout(
+        &self,
+        plan: &StepPlan<'_>,
+        state: &State,
+    ) -> Result<StepRollouts, TrainError> {
         let mut batches = Vec::new();
         for (index, batch) in plan.batches.iter().enumerate() {
             let dir = self.batch_dir(plan.step, index);
@@ -126,7 +141,11 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(StepRollouts { batches })
     }
 
-    async fn reflect(&self, rollouts: &mut StepRollouts, state: &State) -> Result<Proposals, TrainError> {
+    async fn reflect(
+        &self,
+        rollouts: &mut StepRollouts,
+        state: &State,
+    ) -> Result<Proposals, TrainError> {
         let history = step_buffer::render(&state.step_buffer);
         let mut proposals = Proposals::default();
         for (evaluation, record, dir) in &mut rollouts.batches {
@@ -141,7 +160,13 @@ impl<E: Environment> Trainer<'_, E> {
                 history: &history,
                 dir: &format!("{dir}/patches"),
             };
-            let found = reflect(&self.optimizer(&state.meta_skill), &self.observers, &evaluation.rollouts, &reflection).await?;
+            let found = reflect(
+                &self.optimizer(&state.meta_skill),
+                &self.observers,
+                &evaluation.rollouts,
+                &reflection,
+            )
+            .await?;
             record.n_failure_patches = found.failure.len();
             record.n_success_patches = found.success.len();
             proposals.extend(found);
@@ -149,7 +174,12 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(proposals)
     }
 
-    async fn aggregate(&self, dir: &str, proposals: Proposals, state: &State) -> Result<Patch, TrainError> {
+    async fn aggregate(
+        &self,
+        dir: &str,
+        proposals: Proposals,
+        state: &State,
+    ) -> Result<Patch, TrainError> {
         let Settings {
             update_mode: mode,
             merge_batch_size: size,
@@ -158,7 +188,11 @@ impl<E: Environment> Trainer<'_, E> {
         let skill = &state.current.skill;
         let optimizer = self.optimizer(&state.meta_skill);
         let patch = aggregate(&optimizer, skill, proposals, size, dir).await?;
-        self.observers.emit(&Event::Aggregated { dir, patch: &patch, mode })?;
+        self.observers.emit(&Event::Aggregated {
+            dir,
+            patch: &patch,
+            mode,
+        })?;
         Ok(patch)
     }
 
@@ -193,7 +227,9 @@ impl<E: Environment> Trainer<'_, E> {
         rollouts: &StepRollouts,
         state: &State,
     ) -> Result<Option<usize>, TrainError> {
-        let schedule = self.settings.schedule(self.environment.items(Split::Train).len());
+        let schedule = self
+            .settings
+            .schedule(self.environment.items(Split::Train).len());
         let scheduled = schedule.budget(plan.step as usize);
         match self.settings.lr_control() {
             LrControl::Fixed => Ok(scheduled),
@@ -272,17 +308,25 @@ impl<E: Environment> Trainer<'_, E> {
         if let Some(scores) = scores {
             state.selections.insert(candidate.hash.clone(), scores);
         }
-        self.observers.emit(&Event::GateDecided { step: plan.step, verdict: &verdict })?;
+        self.observers.emit(&Event::GateDecided {
+            step: plan.step,
+            verdict: &verdict,
+        })?;
         Ok(Some(verdict))
     }
 
     /// Takes the candidate over when the verdict says so.
     fn take(&self, plan: &StepPlan<'_>, work: &StepWork, state: &mut State) {
         let action = work.action();
-        let (true, Some(candidate)) = (action.is_accept(), &work.candidate) else { return };
+        let (true, Some(candidate)) = (action.is_accept(), &work.candidate) else {
+            return;
+        };
         let scored = Scored {
             skill: candidate.skill.clone(),
-            score: work.verdict.as_ref().and_then(|verdict| verdict.candidate_score),
+            score: work
+                .verdict
+                .as_ref()
+                .and_then(|verdict| verdict.candidate_score),
             origin: format!("step_{:04}", plan.step),
             scored: candidate.hash.clone(),
         };
@@ -325,15 +369,28 @@ impl<E: Environment> Trainer<'_, E> {
         state: &mut State,
         wall_time_s: f64,
     ) -> Result<(), TrainError> {
-        state.step_buffer.push(self.buffer_entry(plan, &work, rollouts));
+        state
+            .step_buffer
+            .push(self.buffer_entry(plan, &work, rollouts));
         state.last_completed_step = plan.step;
         let usage = self.usage.now(&self.meter);
         let tokens = usage_since(&state.usage, &usage);
         state.usage = usage;
         let lr_control = self.settings.lr_control();
-        let record = record(plan, &work, rollouts, state, lr_control, tokens, wall_time_s);
+        let record = record(
+            plan,
+            &work,
+            rollouts,
+            state,
+            lr_control,
+            tokens,
+            wall_time_s,
+        );
         state.history.push(record.clone());
-        self.observers.emit(&Event::StepFinished { record: &record, state })?;
+        self.observers.emit(&Event::StepFinished {
+            record: &record,
+            state,
+        })?;
         Ok(())
     }
 
@@ -349,7 +406,11 @@ impl<E: Environment> Trainer<'_, E> {
         let rows: Vec<_> = measured().map(Rollout::row).collect();
         let rejected = work.action() == GateAction::Reject;
         let verdict = work.verdict.as_ref().filter(|_| rejected);
-        let edits = work.candidate.as_ref().filter(|_| rejected).map(|candidate| &candidate.patch.items);
+        let edits = work
+            .candidate
+            .as_ref()
+            .filter(|_| rejected)
+            .map(|candidate| &candidate.patch.items);
         BufferEntry {
             step: plan.step as usize,
             action: work.action().name().to_owned(),
@@ -476,7 +537,11 @@ fn record(
         rollout_hard: round6(step_scores.map_or(0.0, |s| s.hard)),
         rollout_soft: round6(step_scores.map_or(0.0, |s| s.soft)),
         rollout_n: rollouts.all().count(),
-        accumulation_batches: rollouts.batches.iter().map(|(_, record, _)| record.clone()).collect(),
+        accumulation_batches: rollouts
+            .batches
+            .iter()
+            .map(|(_, record, _)| record.clone())
+            .collect(),
         n_patches: work.n_failure_patches + work.n_success_patches,
         n_failure_patches: work.n_failure_patches,
         n_success_patches: work.n_success_patches,

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::evaluation::Scores;
-use super::state::{State, StepRecord};
 use super::gate_rule::{GateAction, GateProjection};
+use super::state::{State, StepRecord};
 use crate::model::Usage;
 
 /// One epoch's steps.
@@ -107,17 +107,15 @@ pub struct Measured {
 impl Summary {
     /// Adds a finished run up.
     #[must_use]
-    pub fn of(
-        state: &State,
-        gate: &GateProjection,
-        measured: Measured,
-        wall_time_s: f64,
-    ) -> Self {
-        let count = |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
+    pub fn of(state: &State, gate: &GateProjection, measured: Measured, wall_time_s: f64) -> Self {
+        let count =
+            |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
         Self {
             version: "skillopt-sleep/1",
             gate_metric: gate.metric.name().to_owned(),
-            baseline_score: state.baseline.map(|s| gate.score(s.hard, s.soft, &state.initial_skill)),
+            baseline_score: state
+                .baseline
+                .map(|s| gate.score(s.hard, s.soft, &state.initial_skill)),
             baseline_selection_hard: state.baseline.map(|s| s.hard),
             best_selection_hard: state.best.score,
             best_selection: measured.best_selection,
@@ -147,11 +145,16 @@ impl Summary {
 }
 
 fn delta(after: Option<Scores>, before: Option<Scores>) -> Option<f64> {
-    after.zip(before).map(|(after, before)| after.hard - before.hard)
+    after
+        .zip(before)
+        .map(|(after, before)| after.hard - before.hard)
 }
 
 fn is_skip(action: GateAction) -> bool {
-    matches!(action, GateAction::SkipNoPatches | GateAction::SkipNoChange | GateAction::SkipNoRewrite)
+    matches!(
+        action,
+        GateAction::SkipNoPatches | GateAction::SkipNoChange | GateAction::SkipNoRewrite
+    )
 }
 
 fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
@@ -168,7 +171,9 @@ fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
                 current_score_at_epoch_end: record.current_score,
             });
         }
-        let Some(epoch) = epochs.last_mut() else { continue };
+        let Some(epoch) = epochs.last_mut() else {
+            continue;
+        };
         epoch.steps.push(record.step);
         epoch.accepts += usize::from(record.action.is_accept());
         epoch.rejects += usize::from(record.action == GateAction::Reject);

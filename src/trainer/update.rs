@@ -44,7 +44,12 @@ async fn rewrite_from_suggestions(
     if selected.is_empty() {
         return Ok(None);
     }
-    let suggestions: Vec<Value> = selected.items.iter().cloned().map(without_evidence).collect();
+    let suggestions: Vec<Value> = selected
+        .items
+        .iter()
+        .cloned()
+        .map(without_evidence)
+        .collect();
     let question = Question {
         stage: "rewrite",
         template: "rewrite_skill",
@@ -57,7 +62,9 @@ async fn rewrite_from_suggestions(
         sample: &format!("{dir}/rewrite"),
         max_tokens: DOCUMENT_TOKENS,
     };
-    let Some(reply) = optimizer.ask(question).await?.value() else { return Ok(None) };
+    let Some(reply) = optimizer.ask(question).await?.value() else {
+        return Ok(None);
+    };
     Ok(rewrite(&reply).map(|written| {
         let record = ("rewrite_result.json", reply);
         from_rewrite(skill, written, selected, record)
@@ -74,7 +81,12 @@ fn full_rewrite(skill: &str, selected: Patch) -> Option<Candidate> {
         "selected_candidate": chosen,
         "merged_patch": selected.to_value(UpdateMode::FullRewriteMinibatch),
     });
-    Some(from_rewrite(skill, written, selected, ("full_rewrite_result.json", record)))
+    Some(from_rewrite(
+        skill,
+        written,
+        selected,
+        ("full_rewrite_result.json", record),
+    ))
 }
 
 fn from_rewrite(
@@ -100,7 +112,10 @@ const PLACEHOLDER: &str = "[[PROTECTED]]";
 
 /// The document with a placeholder for each protected region.
 fn with_placeholders(skill: &str) -> String {
-    let mut spans: Vec<_> = regions(skill).into_iter().map(|region| region.span).collect();
+    let mut spans: Vec<_> = regions(skill)
+        .into_iter()
+        .map(|region| region.span)
+        .collect();
     spans.sort_by_key(|span| span.start);
     let mut text = String::with_capacity(skill.len());
     let mut at = 0;
@@ -118,9 +133,14 @@ fn with_placeholders(skill: &str) -> String {
 /// `written` with the protected regions of `skill`, byte for byte: at their placeholders when all
 /// are there in number, else at the end. Whatever the model wrote into regions of its own goes.
 fn with_regions(skill: &str, written: &str) -> String {
-    let mut spans: Vec<_> = regions(skill).into_iter().map(|region| region.span).collect();
+    let mut spans: Vec<_> = regions(skill)
+        .into_iter()
+        .map(|region| region.span)
+        .collect();
     spans.sort_by_key(|span| span.start);
-    let body = RegionKind::ALL.iter().fold(written.to_owned(), |text, kind| remove(&text, *kind));
+    let body = RegionKind::ALL
+        .iter()
+        .fold(written.to_owned(), |text, kind| remove(&text, *kind));
     let body = format!("{}\n", body.trim_end());
     if spans.is_empty() {
         return body.replace(PLACEHOLDER, "");
@@ -128,14 +148,20 @@ fn with_regions(skill: &str, written: &str) -> String {
     if body.matches(PLACEHOLDER).count() == spans.len() {
         let mut pieces = body.split(PLACEHOLDER);
         let first = pieces.next().unwrap_or_default().to_owned();
-        return spans.into_iter().zip(pieces).fold(first, |text, (span, piece)| {
-            format!("{text}{}{piece}", &skill[span])
-        });
+        return spans
+            .into_iter()
+            .zip(pieces)
+            .fold(first, |text, (span, piece)| {
+                format!("{text}{}{piece}", &skill[span])
+            });
     }
     let body = body.replace(PLACEHOLDER, "");
-    spans.into_iter().fold(body.trim_end().to_owned(), |text, span| {
-        format!("{text}\n\n{}", &skill[span])
-    }) + "\n"
+    spans
+        .into_iter()
+        .fold(body.trim_end().to_owned(), |text, span| {
+            format!("{text}\n\n{}", &skill[span])
+        })
+        + "\n"
 }
 
 #[cfg(test)]
