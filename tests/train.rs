@@ -29,7 +29,7 @@ fn brief_answers(asked: &Asked) -> Result<String, u16> {
     }
     let brief = asked.system.contains("- Answer in few words.");
     // The question's length decides which items are hard.
-    let hard = asked.user.len() % 3 == 0;
+    let hard = asked.user.len().is_multiple_of(3);
     Ok(if brief && !hard {
         "<answer>gold</answer>".to_owned()
     } else {

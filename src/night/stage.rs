@@ -36,24 +36,41 @@ pub struct Sources<'a> {
     pub sessions: HashMap<&'a str, &'a Session>,
 }
 
-/// The draft of a proposal for `document`.
+/// A trained document and what is known of its training.
+pub struct Made<'a> {
+    /// The night's number.
+    pub night: i64,
+    /// When the proposal is made.
+    pub created: Timestamp,
+    /// The document as it was when the night began.
+    pub document: &'a Document,
+    /// What training ended with.
+    pub trained: &'a State,
+    /// How scores were compared.
+    pub gate: &'a GateProjection,
+    /// The run's directory.
+    pub run: &'a RunDir,
+    /// Where the tasks come from.
+    pub sources: &'a Sources<'a>,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// The draft of a proposal.
 ///
 /// # Errors
 /// When the run directory cannot be read back or the document cannot take the text.
-pub fn draft(
-    night: i64,
-    created: Timestamp,
-    document: &Document,
-    trained: &State,
-    gate: &GateProjection,
-    run: &RunDir,
-    sources: &Sources<'_>,
-    cost: Cost,
-) -> Result<Draft, StageError> {
+pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
+    let Made {
+        document,
+        trained,
+        sources,
+        ..
+    } = made;
     let mut edits = Vec::new();
     let mut rejected = Vec::new();
     for record in &trained.history {
-        let Some(step) = StepEdits::read(run, record, sources)? else {
+        let Some(step) = StepEdits::read(made.run, record, sources)? else {
             continue;
         };
         if record.action.is_accept() && record.step <= trained.best_step {
@@ -69,8 +86,8 @@ pub fn draft(
         edit.index = position + 1;
     }
     Ok(Draft {
-        night: format!("n{night}"),
-        created,
+        night: format!("n{}", made.night),
+        created: made.created,
         document: skillopt_staging::Document {
             kind: match document.kind {
                 DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
@@ -84,10 +101,10 @@ pub fn draft(
         base: document.text.as_ref().map_or_else(Base::absent, Base::of),
         proposed: document.with_trained(&trained.best.skill)?,
         edits,
-        gate: whole_gate(trained, gate, sources),
+        gate: whole_gate(trained, made.gate, sources),
         rejected,
         lint: Vec::new(),
-        cost,
+        cost: made.cost,
         verified: true,
     })
 }

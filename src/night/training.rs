@@ -14,7 +14,7 @@ use super::guidance::{Declined, guidance};
 use super::observers::Relay;
 use super::replay::{ReplayEnvironment, ReplayParts};
 use super::report::{DocumentReport, StepLine};
-use super::stage::{self, Sources, StageError};
+use super::stage::{self, Made, Sources, StageError};
 use super::task::Task;
 use crate::config::NightConfig;
 use crate::model::Models;
@@ -198,16 +198,16 @@ impl Training<'_> {
                 .map(|session| (session.id.as_str(), session))
                 .collect(),
         };
-        let draft = stage::draft(
-            self.night,
-            Timestamp::now(),
+        let draft = stage::draft(&Made {
+            night: self.night,
+            created: Timestamp::now(),
             document,
-            &trained.state,
-            &settings.gate,
+            trained: &trained.state,
+            gate: &settings.gate,
             run,
-            &sources,
+            sources: &sources,
             cost,
-        )?;
+        })?;
         let id = match self.already_staged(&draft)? {
             Some(id) => id,
             None => self.staging.stage(draft).map_err(StageError::from)?.id,
