@@ -140,18 +140,30 @@ impl RunDir {
             rows.push('\n');
             let item = format!("{dir}/predictions/{}", path_component(&rollout.id));
             if !rollout.conversation.is_empty() {
-                self.json(&format!("{item}/conversation.json"), &rollout.conversation)?;
+                let text = serde_json::to_string_pretty(&rollout.conversation)
+                    .map_err(io::Error::other)?;
+                self.artefact(&format!("{item}/conversation.json"), &text)?;
             }
             for (name, text) in [
                 ("target_system_prompt.txt", &rollout.target_system_prompt),
                 ("target_user_prompt.txt", &rollout.target_user_prompt),
             ] {
                 if !text.is_empty() {
-                    self.text(&format!("{item}/{name}"), text)?;
+                    self.artefact(&format!("{item}/{name}"), text)?;
                 }
             }
         }
-        self.text(&format!("{dir}/results.jsonl"), &rows)
+        self.artefact(&format!("{dir}/results.jsonl"), &rows)
+    }
+
+    /// What rollouts leave: thousands of files that the journal can make again.
+    fn artefact(&self, name: &str, text: &str) -> io::Result<()> {
+        let options = Options {
+            create_parents: true,
+            volatile: true,
+            ..Options::default()
+        };
+        write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
     }
 
     fn text(&self, name: &str, text: &str) -> io::Result<()> {

@@ -285,6 +285,7 @@ impl Undo<'_> {
             mode: Some(before.mode),
             owner: Some((before.owner, before.group)),
             extended,
+            volatile: false,
         };
         swap.run(live_sha256, Some((&bytes, &attributes)), steps)
     }

@@ -54,6 +54,7 @@ impl Change {
                 mode: Some(before.entry.mode),
                 owner: Some((before.entry.owner, before.entry.group)),
                 extended: before.extended.clone(),
+                volatile: false,
             },
             None => Attributes {
                 mode: self.mode,
