@@ -9,6 +9,7 @@ mod eval;
 mod failure;
 mod harvest;
 mod log;
+mod logging;
 mod models;
 mod output;
 mod progress;
@@ -26,6 +27,8 @@ use clap::{Parser, Subcommand};
 
 pub use failure::{ExitStatus, Failure};
 use output::{ColorChoice, Printer};
+
+use crate::config::Paths;
 
 /// Learns from the coding agents on this machine while nobody uses them.
 ///
@@ -82,16 +85,20 @@ enum Command {
 }
 
 impl Cli {
-    /// The level of the log on standard error.
-    #[must_use]
-    pub fn log_filter(&self) -> &'static str {
-        match (self.quiet, self.verbose) {
+    /// Starts logging for this command.
+    pub fn start_logging(&self) {
+        let level = match (self.quiet, self.verbose) {
             (true, _) => "error",
             (_, 0) => "warn",
             (_, 1) => "info",
             (_, 2) => "debug",
             _ => "trace",
-        }
+        };
+        let paths = match self.command {
+            Command::Run(_) => Paths::find(self.config.as_deref(), &models::env).ok(),
+            _ => None,
+        };
+        logging::start(level, paths.map(|paths| paths.logs()).as_deref());
     }
 
     /// Runs the command.

@@ -1,6 +1,6 @@
 //! What happens during a run, as typed events; the trainer's only output.
 //!
-//! The run directory, progress bars, the log, `events.jsonl` and the database are observers of
+//! The run directory, `events.jsonl`, progress bars and databases are observers of
 //! this one stream. An observer that has to be durable returns its error, and the run stops
 //! there rather than going on without its record.
 

@@ -270,14 +270,14 @@ impl Observer for RunDir {
             }
             _ => {}
         }
-        self.log(event)
+        self.record(event)
     }
 }
 
 impl RunDir {
     /// Appends the event to `events.jsonl`. Rollouts are left out: they are in `results.jsonl`,
     /// and their order of completion is not part of what a run is.
-    fn log(&self, event: &Event<'_>) -> io::Result<()> {
+    fn record(&self, event: &Event<'_>) -> io::Result<()> {
         if matches!(event, Event::RolloutFinished { .. }) {
             return Ok(());
         }
