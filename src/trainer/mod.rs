@@ -14,6 +14,8 @@
 pub mod aggregate;
 pub mod batches;
 pub mod candidate;
+pub mod confident;
+pub mod early_stop;
 pub mod environment;
 pub mod error;
 pub mod evaluation;
