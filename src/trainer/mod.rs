@@ -15,6 +15,8 @@ pub mod aggregate;
 pub mod appendix;
 pub mod batches;
 pub mod candidate;
+pub mod confident;
+pub mod early_stop;
 pub mod environment;
 mod epoch;
 pub mod error;
