@@ -11,9 +11,11 @@ use super::models as cli_models;
 use crate::bench::dataset::Dataset;
 use crate::bench::searchqa::{self, SearchQa};
 use crate::config::EngineConfig;
-use crate::config::modes::{AppendixSource, SplitMode};
+use crate::config::modes::{AppendixSource, GateRuleName, SplitMode};
 use crate::config::night::NightBudget;
 use crate::model::{ChatModel, ModelsConfig};
+use crate::trainer::confident::ConfidentSettings;
+use crate::trainer::gate::GateRule;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
 use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
@@ -177,6 +179,21 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
                 words: evaluation.leading_words.clone(),
             }),
         },
+        gate_rule: match evaluation.gate_rule {
+            GateRuleName::Strict => GateRule::Strict {
+                full_scores: evaluation.gate_full_scores,
+            },
+            GateRuleName::Confident => GateRule::Confident(ConfidentSettings {
+                alpha: evaluation.gate_alpha,
+                reject_level: evaluation.gate_reject_level,
+                smallest_gain: evaluation.gate_smallest_gain,
+                max_repeats: evaluation.gate_max_repeats.max(1),
+                coverage_floor: evaluation.coverage_floor,
+            }),
+        },
+        no_regression: evaluation.gate_no_regression,
+        prescreen: evaluation.gate_prescreen,
+        coverage_floor: evaluation.coverage_floor,
         selection_items: evaluation.sel_env_num.unwrap_or(0),
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,

@@ -12,7 +12,7 @@ use super::failure::{ExitStatus, Failure};
 use super::models;
 use super::progress::{Progress, TrainingProgress};
 use crate::trainer::environment::{Environment as _, Item, Split};
-use crate::trainer::evaluation::evaluate;
+use crate::trainer::evaluation::Evaluator;
 use crate::trainer::event::Observers;
 use crate::trainer::run_dir::RunDir;
 
@@ -68,7 +68,13 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         context.printer.progress(),
         context.printer.is_quiet(),
     )));
-    let evaluation = evaluate(&environment, &observers, &items, &skill_text, "eval", ".")
+    let evaluator = Evaluator {
+        environment: &environment,
+        observers: &observers,
+        dir: ".",
+    };
+    let evaluation = evaluator
+        .evaluate(&items, &skill_text, "eval")
         .await
         .map_err(|error| models::training_failure(&error, Some(&models)))?;
     let scores = evaluation.scores();

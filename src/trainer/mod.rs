@@ -58,7 +58,7 @@ use std::time::Instant;
 
 use environment::{Environment, Item, Split};
 use error::TrainError;
-use evaluation::{Evaluation, evaluate};
+use evaluation::{Evaluation, Evaluator};
 use event::{Event, Observers};
 use gate::{Gate, SELECTION_SAMPLE};
 use optimizer::Optimizer;
@@ -175,7 +175,10 @@ impl<'a, E: Environment> Trainer<'a, E> {
     /// The gate of this run; `enabled` is not the run's own switch where guidance is gated apart.
     fn gate_of(&self, enabled: bool) -> Gate<'_> {
         Gate {
-            rule: &self.settings.gate,
+            projection: &self.settings.gate,
+            rule: &self.settings.gate_rule,
+            no_regression: self.settings.no_regression,
+            seed: self.settings.seed,
             coverage_floor: self.settings.coverage_floor,
             enabled,
             items: self.selection_items(),
@@ -224,6 +227,14 @@ impl<'a, E: Environment> Trainer<'a, E> {
         Ok(())
     }
 
+    fn evaluator<'b>(&'b self, dir: &'b str) -> Evaluator<'b, E> {
+        Evaluator {
+            environment: self.environment,
+            observers: &self.observers,
+            dir,
+        }
+    }
+
     async fn evaluate(
         &self,
         items: &[Item],
@@ -231,7 +242,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
         sample: &str,
         dir: &str,
     ) -> Result<Evaluation, TrainError> {
-        evaluate(self.environment, &self.observers, items, skill, sample, dir).await
+        self.evaluator(dir).evaluate(items, skill, sample).await
     }
 }
 

@@ -111,6 +111,15 @@ impl RunDir {
         Ok(Some((patch.items, read_json(&reports)?)))
     }
 
+    /// The candidate document of a step.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn candidate_skill(&self, step: u32) -> io::Result<String> {
+        let path = self.root.join(step_dir(step)).join("candidate_skill.md");
+        skillopt_files::read_text(&path, MAX_STATE_BYTES).map_err(io::Error::other)
+    }
+
     fn commit(&self, state: &State) -> io::Result<()> {
         self.json("history.json", &state.history)?;
         self.text("best_skill.md", &state.best.skill)?;

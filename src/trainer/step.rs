@@ -9,9 +9,10 @@ use super::batches::EpochShape;
 use super::candidate::Candidate;
 use super::environment::{Environment, Item, Rollout, Split};
 use super::error::TrainError;
-use super::evaluation::{Evaluation, mean};
+use super::evaluation::{Evaluation, Scores, mean};
 use super::event::Event;
 use super::failure_patterns::{descriptions, failure_patterns};
+use super::gate::Judged;
 use super::gate_rule::GateAction;
 use super::learning_rate::{self, Evidence};
 use super::lr_decision::LrDecision;
@@ -114,7 +115,9 @@ impl<E: Environment> Trainer<'_, E> {
             work.timing.update_s = work.lap();
         }
         if let Some(candidate) = &work.candidate {
-            work.verdict = self.gate(plan, &work.dir, candidate, state).await?;
+            work.verdict = self
+                .gate(plan, &rollouts, &work.dir, candidate, state)
+                .await?;
             work.timing.evaluate_s = work.lap();
         }
         self.take(plan, &work, state);
@@ -293,6 +296,7 @@ impl<E: Environment> Trainer<'_, E> {
     async fn gate(
         &self,
         plan: &StepPlan<'_>,
+        rollouts: &StepRollouts,
         dir: &str,
         candidate: &Candidate,
         state: &mut State,
@@ -300,11 +304,20 @@ impl<E: Environment> Trainer<'_, E> {
         if candidate.skill == state.current.skill {
             return Ok(None);
         }
+        if let Some(verdict) = self
+            .prescreen(plan, rollouts, dir, candidate, state)
+            .await?
+        {
+            self.observers.emit(&Event::GateDecided {
+                step: plan.step,
+                verdict: &verdict,
+            })?;
+            return Ok(Some(verdict));
+        }
         let gate = self.gate_of(self.settings.use_gate);
         let dir = format!("{dir}/selection_eval");
-        let (verdict, scores) = gate
-            .judge(self.environment, &self.observers, candidate, state, &dir)
-            .await?;
+        let Judged { verdict, scores } =
+            gate.judge(&self.evaluator(&dir), candidate, state).await?;
         if let Some(scores) = scores {
             state.selections.insert(candidate.hash.clone(), scores);
         }
@@ -313,6 +326,47 @@ impl<E: Environment> Trainer<'_, E> {
             verdict: &verdict,
         })?;
         Ok(Some(verdict))
+    }
+
+    /// Scores the candidate on the batch that it came from, when that is asked for; a verdict when
+    /// it is no better there and need not be scored on the selection items.
+    async fn prescreen(
+        &self,
+        plan: &StepPlan<'_>,
+        rollouts: &StepRollouts,
+        dir: &str,
+        candidate: &Candidate,
+        state: &State,
+    ) -> Result<Option<Verdict>, TrainError> {
+        if !self.settings.prescreen || !self.settings.use_gate {
+            return Ok(None);
+        }
+        let items: Vec<Item> = plan
+            .batches
+            .iter()
+            .flat_map(|batch| &batch.items)
+            .map(|item| (*item).clone())
+            .collect();
+        let dir = format!("{dir}/prescreen");
+        let evaluation = self.evaluate(&items, &candidate.skill, &dir, &dir).await?;
+        let score = |scores: Option<Scores>, skill: &str| {
+            scores.map(|s| self.settings.gate.score(s.hard, s.soft, skill))
+        };
+        let before = score(
+            mean(rollouts.all().filter_map(Rollout::scores)),
+            &state.current.skill,
+        );
+        let after = score(evaluation.scores(), &candidate.skill);
+        if after > before {
+            return Ok(None);
+        }
+        Ok(Some(Verdict::prescreened(
+            &self.settings.gate_rule,
+            self.settings.gate.metric,
+            before.unwrap_or_default(),
+            after,
+            self.selection_items().len(),
+        )))
     }
 
     /// Takes the candidate over when the verdict says so.
@@ -418,7 +472,7 @@ impl<E: Environment> Trainer<'_, E> {
             n_fail: measured().filter(|rollout| rollout.failed()).count(),
             failure_patterns: failure_patterns(&rows, &descriptions(&work.replies)),
             score_before: verdict.map(|verdict| verdict.current_score),
-            score_after: verdict.and_then(|verdict| verdict.candidate_score),
+            score_after: verdict.and_then(|verdict| verdict.candidate_score.or(verdict.bound)),
             rejected_edits: edits
                 .into_iter()
                 .flatten()
@@ -558,6 +612,11 @@ fn record(
         selection_hard: verdict.and_then(|v| v.scores).map(|s| s.hard),
         selection_soft: verdict.and_then(|v| v.scores).map(|s| s.soft),
         selection_coverage: verdict.map(|v| v.coverage),
+        selection_complete: verdict.map(|v| v.bound.is_none()),
+        candidate_gate_bound: verdict.and_then(|v| v.bound),
+        selection_calls_saved: verdict.map(|v| v.calls_saved).filter(|saved| *saved > 0),
+        gate_rule: verdict.map(|v| v.rule.clone()),
+        gate_estimate: verdict.and_then(|v| v.estimate.clone()),
         gate_metric: verdict.map(|v| v.metric.clone()),
         candidate_gate_score: verdict.and_then(|v| v.candidate_score),
         action: work.action(),
