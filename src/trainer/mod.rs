@@ -12,6 +12,7 @@
 //! models' journal.
 
 pub mod aggregate;
+pub mod attribution;
 pub mod batches;
 pub mod candidate;
 pub mod confident;
@@ -36,6 +37,7 @@ pub mod score;
 pub mod select;
 pub mod selection;
 pub mod settings;
+pub mod simulation;
 pub mod state;
 pub mod step;
 pub mod step_buffer;
