@@ -17,6 +17,7 @@ mod revert;
 mod review;
 mod run;
 mod selection;
+mod selftest;
 mod staged;
 mod status;
 mod train;
@@ -80,6 +81,8 @@ enum Command {
     Train(train::Args),
     /// Score a skill document on a split.
     Eval(eval::Args),
+    /// Check by simulation what the program promises.
+    Selftest(selftest::Args),
     /// A whole night on bundled sessions with a scripted model: no key, no network.
     Demo(demo::Args),
 }
@@ -117,6 +120,7 @@ impl Cli {
             Command::Log(args) => log::run(&context, args),
             Command::Train(args) => train::run(&context, args).await,
             Command::Eval(args) => eval::run(&context, args).await,
+            Command::Selftest(args) => selftest::run(&context, args),
             Command::Demo(args) => demo::run(&context, args).await,
         }
     }

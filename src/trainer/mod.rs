@@ -13,6 +13,7 @@
 
 pub mod aggregate;
 pub mod appendix;
+pub mod attribution;
 pub mod batches;
 pub mod candidate;
 pub mod confident;
@@ -43,6 +44,7 @@ pub mod score;
 pub mod select;
 pub mod selection;
 pub mod settings;
+pub mod simulation;
 pub mod state;
 pub mod step;
 pub mod step_buffer;
