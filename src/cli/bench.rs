@@ -150,6 +150,7 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
     let evaluation = &config.evaluation;
     Settings {
         epochs: u32::try_from(config.train.num_epochs).unwrap_or(u32::MAX),
+        train_size: config.train.train_size.unwrap_or(0),
         batch_size: config.train.batch_size,
         accumulation: config.train.accumulation,
         seed: config.train.seed,

@@ -141,12 +141,29 @@ pub enum Event<'a> {
         dir: &'a str,
         /// `slow_result.json`.
         result: &'a Value,
-        /// The pairs that the optimizer saw.
+    },
+    /// The skills of one epoch ago and of now were compared.
+    Compared {
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// The pairs that the optimizer is told about.
         #[serde(skip)]
-        pairs: Option<&'a [Pair]>,
-        /// All pairs, when the policy left some out.
+        pairs: &'a [Pair],
+        /// All pairs, when the policy keeps only some classes.
         #[serde(skip)]
         all_pairs: Option<&'a [Pair]>,
+        /// The items that were not measured under both.
+        unmeasured: &'a [String],
+    },
+    /// A skill was measured on the test split.
+    Tested {
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// The means over what was measured, if anything was.
+        scores: Option<Scores>,
+        /// The rollouts in item order.
+        #[serde(skip)]
+        rollouts: &'a [Rollout],
     },
     /// The optimizer's memory of an epoch is done.
     MetaSkillWritten {

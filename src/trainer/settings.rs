@@ -12,6 +12,9 @@ use super::update_mode::UpdateMode;
 pub struct Settings {
     /// Passes over the train items.
     pub epochs: u32,
+    /// Train items of an epoch; 0 for all that the environment lists. One that draws its own
+    /// items has no other number (engine 5.5).
+    pub train_size: usize,
     /// Items a microbatch.
     pub batch_size: usize,
     /// Microbatches a step.
@@ -66,6 +69,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             epochs: 1,
+            train_size: 0,
             batch_size: 40,
             accumulation: 1,
             seed: 42,
