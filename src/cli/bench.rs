@@ -152,6 +152,7 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
     let evaluation = &config.evaluation;
     Settings {
         epochs: u32::try_from(config.train.num_epochs).unwrap_or(u32::MAX),
+        train_size: config.train.train_size.unwrap_or(0),
         batch_size: config.train.batch_size,
         accumulation: config.train.accumulation,
         seed: config.train.seed,
@@ -193,6 +194,7 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         },
         no_regression: evaluation.gate_no_regression,
         prescreen: evaluation.gate_prescreen,
+        attribute: evaluation.gate_attribute,
         coverage_floor: evaluation.coverage_floor,
         selection_items: evaluation.sel_env_num.unwrap_or(0),
         test_items: evaluation.test_env_num.unwrap_or(0),

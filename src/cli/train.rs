@@ -237,7 +237,7 @@ fn report(context: &Context, args: &Args, trained: &Trained, models: &Models, ou
         summary.total_steps,
         summary.total_accepts,
         summary.total_rejects,
-        summary.total_skips,
+        summary.steps_without_candidate(),
         summary.total_undecided
     ));
     context.printer.line(format!(

@@ -342,7 +342,7 @@ fn undecided(trained: &Trained) -> Option<&StepRecord> {
 /// Why nothing was staged (weakness 7).
 fn no_proposal_reason(trained: &Trained) -> String {
     let summary = &trained.summary;
-    if summary.total_steps == summary.total_skips {
+    if summary.total_steps == summary.steps_without_candidate() {
         "no analyst proposed an edit that changes the document".to_owned()
     } else if summary.total_undecided > 0 && summary.total_rejects == 0 {
         "too little could be measured to decide".to_owned()

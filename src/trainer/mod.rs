@@ -31,11 +31,13 @@ pub mod learning_rate;
 pub mod longitudinal;
 pub mod lr_decision;
 pub mod merge_plan;
+mod microbatch;
 pub mod mt19937;
 pub mod optimizer;
 pub mod optimizer_reply;
 pub mod pairs;
 pub mod patch;
+pub mod plan;
 pub mod prompt;
 pub mod reflect;
 pub mod run_dir;
@@ -50,6 +52,7 @@ pub mod step;
 pub mod step_buffer;
 pub mod summary;
 pub mod trajectory;
+mod trial;
 pub mod update;
 pub mod update_mode;
 mod usage;
@@ -111,13 +114,13 @@ impl<'a, E: Environment> Trainer<'a, E> {
         observers: Observers,
     ) -> Result<Self, TrainError> {
         settings.check()?;
-        for split in [Split::Train, Split::Selection] {
-            if environment.items(split).is_empty() {
-                return Err(TrainError::Setup(format!(
-                    "the {split} split of {} has no items",
-                    environment.name()
-                )));
-            }
+        plan::train_size(&settings, environment)?;
+        if environment.items(Split::Selection).is_empty() {
+            return Err(TrainError::Setup(format!(
+                "the {} split of {} has no items; without them no candidate could ever be accepted",
+                Split::Selection,
+                environment.name()
+            )));
         }
         Ok(Self {
             environment,
@@ -136,8 +139,8 @@ impl<'a, E: Environment> Trainer<'a, E> {
     /// [`TrainError`]; the last committed state is good, and training goes on from it.
     pub async fn train(mut self, mut state: State) -> Result<Trained, TrainError> {
         let started = Instant::now();
-        let train_items = self.environment.items(Split::Train);
-        let steps_per_epoch = self.settings.steps_per_epoch(train_items.len());
+        let train_size = plan::train_size(&self.settings, self.environment)?;
+        let steps_per_epoch = self.settings.steps_per_epoch(train_size);
         self.observers.emit(&Event::RunStarted {
             environment: self.environment.name(),
             total_steps: steps_per_epoch.saturating_mul(self.settings.epochs),
@@ -155,7 +158,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
                 // The analysts' short memory is of one epoch (engine 14).
                 state.step_buffer.clear();
             }
-            for plan in step::plan(&self.settings, epoch, train_items) {
+            for plan in plan::steps(&self.settings, self.environment, epoch)? {
                 if plan.step > state.last_completed_step {
                     self.step(&plan, &mut state).await?;
                 }

@@ -13,6 +13,9 @@ use super::update_mode::UpdateMode;
 pub struct Settings {
     /// Passes over the train items.
     pub epochs: u32,
+    /// Train items of an epoch; 0 for all that the environment lists. One that draws its own
+    /// items has no other number (engine 5.5).
+    pub train_size: usize,
     /// Items a microbatch.
     pub batch_size: usize,
     /// Microbatches a step.
@@ -60,6 +63,8 @@ pub struct Settings {
     /// Score a candidate on the batch that it came from first, and on the selection items only when
     /// it is better there.
     pub prescreen: bool,
+    /// Score an accepted batch without each of its edits and take out those that were not needed.
+    pub attribute: bool,
     /// Least measured share of the selection items for a decision, 0 to 1.
     pub coverage_floor: f64,
     /// Score at most so many selection items; 0 for all.
@@ -74,6 +79,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             epochs: 1,
+            train_size: 0,
             batch_size: 40,
             accumulation: 1,
             seed: 42,
@@ -101,6 +107,7 @@ impl Default for Settings {
             gate_rule: GateRule::Strict { full_scores: false },
             no_regression: false,
             prescreen: false,
+            attribute: false,
             coverage_floor: 0.8,
             selection_items: 0,
             test_items: 0,

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::attribution::Attribution;
 use super::confident::Estimate;
 use super::evaluation::{ItemScore, Scores};
 use super::gate_rule::GateAction;
@@ -229,6 +230,9 @@ pub struct StepRecord {
     /// The rule by which the gate decided.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gate_rule: Option<String>,
+    /// What each edit of the accepted batch contributed, when that was asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attribution: Option<Attribution>,
     /// What the confident rule found out.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gate_estimate: Option<Estimate>,
