@@ -72,7 +72,11 @@ impl Machine {
     /// The program, ready to be given arguments.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_skillopt-sleep"));
-        command.env_clear().envs(&self.env).current_dir(self.path("home")).stdin(Stdio::null());
+        command
+            .env_clear()
+            .envs(&self.env)
+            .current_dir(self.path("home"))
+            .stdin(Stdio::null());
         command
     }
 
@@ -106,7 +110,9 @@ impl Ran {
 
 /// The test data of the repository.
 pub(crate) fn data(name: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
 }
 
 fn copy_folder(from: &Path, to: &Path) {

@@ -1,4 +1,10 @@
 //! The integration tests, in one binary.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking"
+)]
 
 mod machine;
 mod model_server;

@@ -44,7 +44,10 @@ impl ModelServer {
             received: AtomicUsize::new(0),
             stall: Mutex::default(),
         });
-        Mock::given(method("POST")).respond_with(Answer(Arc::clone(&shared))).mount(&server).await;
+        Mock::given(method("POST"))
+            .respond_with(Answer(Arc::clone(&shared)))
+            .mount(&server)
+            .await;
         Self { server, shared }
     }
 
@@ -70,7 +73,12 @@ struct Answer(Arc<Shared>);
 impl Respond for Answer {
     fn respond(&self, request: &Request) -> ResponseTemplate {
         let number = self.0.received.fetch_add(1, Ordering::SeqCst) + 1;
-        let stalled = self.0.stall.lock().unwrap().take_if(|(at, _)| *at == number);
+        let stalled = self
+            .0
+            .stall
+            .lock()
+            .unwrap()
+            .take_if(|(at, _)| *at == number);
         if let Some((_, told)) = stalled {
             told.send(()).unwrap();
             return ResponseTemplate::new(200).set_delay(Duration::from_secs(3600));
@@ -80,7 +88,10 @@ impl Respond for Answer {
         let text = |role: &str| {
             let messages = body["messages"].as_array().unwrap();
             let of_role = messages.iter().filter(|message| message["role"] == role);
-            of_role.filter_map(|message| message["content"].as_str()).collect::<Vec<_>>().join("\n")
+            of_role
+                .filter_map(|message| message["content"].as_str())
+                .collect::<Vec<_>>()
+                .join("\n")
         };
         let asked = Asked {
             system: text("system"),

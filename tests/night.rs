@@ -17,7 +17,21 @@ fn developer_who_wants_tests(asked: &Asked) -> Result<String, u16> {
             r#"{{"patch": {{"reasoning": "r", "edits": [{{"op": "append", "content": "{RULE}", "rationale": "asked for"}}]}}}}"#
         ));
     }
-    Ok(if asked.system.contains(RULE) { "EVIDENCE".to_owned() } else { "It works.".to_owned() })
+    Ok(if asked.system.contains(RULE) {
+        "EVIDENCE".to_owned()
+    } else {
+        "It works.".to_owned()
+    })
+}
+
+/// How many sessions of the test data a night should look at, by its truth file.
+fn sessions() -> usize {
+    let text = std::fs::read_to_string(data("sessions/truth.json")).unwrap();
+    let truth: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let of_a_person = |session: &&serde_json::Value| {
+        session["harvest"] == true && (session["agent"] == "claude" || session["agent"] == "codex")
+    };
+    truth["sessions"].as_array().unwrap().iter().filter(of_a_person).count()
 }
 
 fn with_real_logs() -> Machine {
@@ -44,8 +58,15 @@ async fn a_night_on_real_logs_is_reviewed_adopted_and_reverted() {
 
     let night = machine.json(&["run", "--json"]);
     assert_eq!(night["documents"][0]["accepted"], true);
-    let id = night["documents"][0]["proposal"].as_str().unwrap().to_owned();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), skill, "a night changes nothing");
+    let id = night["documents"][0]["proposal"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        skill,
+        "a night changes nothing"
+    );
 
     let shown = machine.ok(&["review", &id, "--show"]).stdout;
     assert!(shown.contains(&format!("+{RULE}")), "{shown}");
@@ -55,9 +76,16 @@ async fn a_night_on_real_logs_is_reviewed_adopted_and_reverted() {
     machine.ok(&["review", &id, "--accept"]);
     let preview = machine.ok(&["adopt", "--dry-run"]).stdout;
     assert!(preview.contains(RULE), "{preview}");
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), skill, "a dry run changes nothing");
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        skill,
+        "a dry run changes nothing"
+    );
     machine.ok(&["adopt"]);
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{skill}\n{RULE}\n"));
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        format!("{skill}\n{RULE}\n")
+    );
 
     let status = machine.json(&["status", "--json"]);
     assert_eq!(status["last_night"]["status"], "done");
@@ -81,7 +109,10 @@ async fn a_skill_that_was_not_there_is_created_and_removed_again() {
     assert!(std::fs::read_to_string(&path).unwrap().contains(RULE));
     machine.ok(&["revert"]);
     assert!(!path.exists());
-    assert!(!machine.path("home/.claude/skills").exists(), "its folders too");
+    assert!(
+        !machine.path("home/.claude/skills").exists(),
+        "its folders too"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -108,17 +139,27 @@ async fn the_learned_block_of_an_instruction_file_is_trained_when_asked_for() {
     machine.ok(&["run", "--target", path.to_str().unwrap()]);
     machine.ok(&["review", "--accept"]);
     let refused = machine.run(&["adopt"]);
-    assert_eq!(refused.code, Some(1), "only configuration can allow the file");
+    assert_eq!(
+        refused.code,
+        Some(1),
+        "only configuration can allow the file"
+    );
     machine.write(
         "config.yaml",
-        &format!("projects: {{mode: list, paths: [{:?}]}}\ndocuments: {{memory: {{enabled: true}}}}\n", machine.path("home/project")),
+        &format!(
+            "projects: {{mode: list, paths: [{:?}]}}\ndocuments: {{memory: {{enabled: true}}}}\n",
+            machine.path("home/project")
+        ),
     );
     let config = machine.path("config.yaml");
     machine.ok(&["--config", config.to_str().unwrap(), "adopt"]);
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.starts_with(own), "{text}");
     assert!(text.contains(RULE), "{text}");
-    assert!(!text.replace("\r\n", "").contains('\n'), "line ends are kept");
+    assert!(
+        !text.replace("\r\n", "").contains('\n'),
+        "line ends are kept"
+    );
 }
 
 #[test]
@@ -126,9 +167,16 @@ fn without_a_model_a_night_still_reports_what_it_found() {
     let machine = with_real_logs();
     let ran = machine.run(&["run"]);
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
-    assert!(ran.stdout.contains("39"), "{}", ran.stdout);
-    assert!(ran.stderr.contains("OPENAI_COMPATIBLE_BASE_URL"), "{}", ran.stderr);
-    assert_eq!(machine.json(&["status", "--json"])["last_night"]["report"]["sessions"], 39);
+    assert!(ran.stdout.contains(&sessions().to_string()), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("OPENAI_COMPATIBLE_BASE_URL"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(
+        machine.json(&["status", "--json"])["last_night"]["report"]["sessions"],
+        sessions()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -155,13 +203,21 @@ async fn an_interrupted_night_goes_on_and_pays_for_no_call_twice() {
 
     let mut machine = with_real_logs();
     let server = with_model(&mut machine).await;
-    machine.write("config.yaml", "models: {optimizer: {concurrency: 1}, target: {concurrency: 1}}\n");
-    machine.set("SKILLOPT_SLEEP_CONFIG", &machine.path("config.yaml").display().to_string());
+    machine.write(
+        "config.yaml",
+        "models: {optimizer: {concurrency: 1}, target: {concurrency: 1}}\n",
+    );
+    machine.set(
+        "SKILLOPT_SLEEP_CONFIG",
+        &machine.path("config.yaml").display().to_string(),
+    );
     for answers in [3, 20, 31] {
         let (told, stalled) = std::sync::mpsc::channel();
         server.stall_after(answers, told);
         let mut child = machine.command().arg("run").spawn().unwrap();
-        stalled.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+        stalled
+            .recv_timeout(std::time::Duration::from_secs(60))
+            .unwrap();
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -176,7 +232,10 @@ async fn an_interrupted_night_goes_on_and_pays_for_no_call_twice() {
     answered.sort();
     answered.dedup();
     expected.dedup();
-    assert!(answered == expected, "other calls were made than in an undisturbed night");
+    assert!(
+        answered == expected,
+        "other calls were made than in an undisturbed night"
+    );
 }
 
 #[test]
@@ -185,7 +244,11 @@ fn a_second_run_says_who_holds_the_lock() {
     let lock = skillopt_files::Lock::acquire(&machine.path("state/night.lock"), "a night").unwrap();
     let ran = machine.run(&["run"]);
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
-    assert!(ran.stderr.contains("a night") && ran.stderr.contains("since"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a night") && ran.stderr.contains("since"),
+        "{}",
+        ran.stderr
+    );
     drop(lock);
 }
 
@@ -193,25 +256,40 @@ fn a_second_run_says_who_holds_the_lock() {
 fn damaged_logs_cost_only_themselves() {
     let machine = with_real_logs();
     let folder = "home/.claude/projects/-home-dev-damaged";
-    machine.write(&format!("{folder}/binary.jsonl"), "\u{0}\u{1}\u{2}not json\n");
+    machine.write(
+        &format!("{folder}/binary.jsonl"),
+        "\u{0}\u{1}\u{2}not json\n",
+    );
     let bytes = b"{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"bad \xff utf8\"},\"uuid\":\"a\",\"cwd\":\"/home/dev/x\",\"sessionId\":\"s\",\"timestamp\":\"2026-10-01T00:00:00Z\"}\n{\"type\":\"user\",";
     std::fs::write(machine.path(&format!("{folder}/torn.jsonl")), bytes).unwrap();
-    let long = format!("{{\"type\":\"user\",\"pad\":\"{}\"}}\n", "x".repeat(50 << 20));
+    let long = format!(
+        "{{\"type\":\"user\",\"pad\":\"{}\"}}\n",
+        "x".repeat(50 << 20)
+    );
     machine.write(&format!("{folder}/long.jsonl"), &long);
-    machine.write(&format!("{folder}/unknown.jsonl"), "{\"type\":\"from-the-future\"}\n[1]\n7\n");
+    machine.write(
+        &format!("{folder}/unknown.jsonl"),
+        "{\"type\":\"from-the-future\"}\n[1]\n7\n",
+    );
     let listed = machine.json(&["harvest", "list", "--json"]);
-    let sessions = listed["sessions"].as_array().unwrap();
-    assert!(sessions.len() >= 40, "39 whole ones and the torn one: {}", sessions.len());
+    let read = listed["sessions"].as_array().unwrap().len();
+    assert_eq!(read, sessions() + 1, "the whole ones and the torn one");
     let report = &listed["report"];
-    assert!(report["flaw_counts"]["torn"].as_u64().unwrap() >= 1, "{report}");
-    assert_eq!(report["unknown_kinds"]["claude/from-the-future"], 1, "{report}");
+    assert!(
+        report["flaw_counts"]["torn"].as_u64().unwrap() >= 1,
+        "{report}"
+    );
+    assert_eq!(
+        report["unknown_kinds"]["claude/from-the-future"], 1,
+        "{report}"
+    );
 }
 
 #[test]
 fn a_night_is_planned_without_a_call() {
     let machine = with_real_logs();
     let ran = machine.ok(&["run", "--dry-run"]);
-    assert!(ran.stdout.contains("tasks      39"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("tasks      40"), "at most 40: {}", ran.stdout);
     assert!(!machine.path("state/runs").exists());
 }
 

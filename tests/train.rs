@@ -29,8 +29,12 @@ fn brief_answers(asked: &Asked) -> Result<String, u16> {
     }
     let brief = asked.system.contains("- Answer in few words.");
     // The question's length decides which items are hard.
-    let hard = asked.user.len() % 3 == 0;
-    Ok(if brief && !hard { "<answer>gold</answer>".to_owned() } else { "<answer>a long story</answer>".to_owned() })
+    let hard = asked.user.len().is_multiple_of(3);
+    Ok(if brief && !hard {
+        "<answer>gold</answer>".to_owned()
+    } else {
+        "<answer>a long story</answer>".to_owned()
+    })
 }
 
 const CONFIG: &str = "_base_: default
@@ -60,7 +64,10 @@ fn items(prefix: &str, count: usize) -> String {
 fn benchmark() -> Machine {
     let machine = Machine::new();
     for (split, count) in [("train", 24), ("val", 8), ("test", 4)] {
-        machine.write(&format!("home/data/{split}/items.json"), &items(split, count));
+        machine.write(
+            &format!("home/data/{split}/items.json"),
+            &items(split, count),
+        );
     }
     machine.write("home/run.yaml", CONFIG);
     machine
@@ -93,7 +100,14 @@ fn best_skill(machine: &Machine, run: &str) -> String {
 async fn an_epoch_trains_and_is_summed_up() {
     let mut machine = benchmark();
     let _server = with_model(&mut machine).await;
-    let summary = machine.json(&["train", "--config", "run.yaml", "--out-root", "run", "--json"]);
+    let summary = machine.json(&[
+        "train",
+        "--config",
+        "run.yaml",
+        "--out-root",
+        "run",
+        "--json",
+    ]);
     assert_eq!(summary["total_steps"], 4);
     assert!(summary["total_accepts"].as_u64().unwrap() >= 1, "{summary}");
     assert!(best_skill(&machine, "run").contains("- Answer in few words."));
@@ -115,7 +129,9 @@ async fn a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one() {
     // A fixed seed: a failure can be repeated.
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for _ in 0..20 {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         let answers = (random >> 33) as usize % (total / 12);
         let (told, stalled) = channel();
         server.stall_after(answers, told);
@@ -129,10 +145,17 @@ async fn a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one() {
     let mut answered = server.answered().split_off(total);
     answered.sort();
     expected.sort();
-    assert_eq!(answered.len(), expected.len(), "calls were repeated or lost");
+    assert_eq!(
+        answered.len(),
+        expected.len(),
+        "calls were repeated or lost"
+    );
     assert_eq!(answered, expected);
     assert_eq!(history(&machine, "killed"), history(&machine, "whole"));
-    assert_eq!(best_skill(&machine, "killed"), best_skill(&machine, "whole"));
+    assert_eq!(
+        best_skill(&machine, "killed"),
+        best_skill(&machine, "whole")
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -153,7 +176,18 @@ async fn a_skill_is_scored_on_a_split() {
     let mut machine = benchmark();
     let _server = with_model(&mut machine).await;
     machine.write("home/skill.md", "- Answer in few words.\n");
-    let args = ["eval", "--config", "run.yaml", "--skill", "skill.md", "--split", "val", "--out-root", "scored", "--json"];
+    let args = [
+        "eval",
+        "--config",
+        "run.yaml",
+        "--skill",
+        "skill.md",
+        "--split",
+        "val",
+        "--out-root",
+        "scored",
+        "--json",
+    ];
     let summary = machine.json(&args);
     assert_eq!(summary["n_items"], 8);
     assert!(summary["hard"].as_f64().unwrap() > 0.0, "{summary}");
@@ -166,7 +200,15 @@ async fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
     let server = with_model(&mut machine).await;
     let script = "rules: []\ndefault: \"<answer>gold</answer>\"\n";
     machine.write("home/script.yaml", script);
-    let ran = machine.run(&["train", "--config", "run.yaml", "--out-root", "run", "--budget", "calls=10"]);
+    let ran = machine.run(&[
+        "train",
+        "--config",
+        "run.yaml",
+        "--out-root",
+        "run",
+        "--budget",
+        "calls=10",
+    ]);
     assert_eq!(ran.code, Some(5), "{}", ran.stderr);
     assert!(server.answered().len() <= 10);
     machine.ok(&["train", "--config", "run.yaml", "--out-root", "run"]);
@@ -176,12 +218,25 @@ async fn a_budget_stops_the_run_and_a_larger_one_goes_on() {
 fn mistakes_in_the_configuration_are_named() {
     let machine = benchmark();
     for (args, parts) in [
-        (vec!["--set", "train.batch_sise=5"], vec!["batch_sise", "batch_size"]),
-        (vec!["--set", "train.batch_size"], vec!["train.batch_size", "="]),
-        (vec!["--set", "train.batch_size=many"], vec!["batch_size", "many"]),
+        (
+            vec!["--set", "train.batch_sise=5"],
+            vec!["batch_sise", "batch_size"],
+        ),
+        (
+            vec!["--set", "train.batch_size"],
+            vec!["train.batch_size", "="],
+        ),
+        (
+            vec!["--set", "train.batch_size=many"],
+            vec!["batch_size", "many"],
+        ),
         (vec!["--set", "env.split_dir=nowhere"], vec!["nowhere"]),
     ] {
-        let all = [&["train", "--config", "run.yaml", "--out-root", "run"][..], &args].concat();
+        let all = [
+            &["train", "--config", "run.yaml", "--out-root", "run"][..],
+            &args,
+        ]
+        .concat();
         let ran = machine.run(&all);
         assert_eq!(ran.code, Some(1), "{args:?}: {}", ran.stderr);
         for part in parts {
@@ -192,14 +247,29 @@ fn mistakes_in_the_configuration_are_named() {
     machine.write("home/b.yaml", "_base_: a.yaml\n");
     let ran = machine.run(&["train", "--config", "a.yaml"]);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("a.yaml") && ran.stderr.contains("b.yaml"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a.yaml") && ran.stderr.contains("b.yaml"),
+        "{}",
+        ran.stderr
+    );
 }
 
 #[test]
 fn a_run_is_planned_without_a_call() {
     let machine = benchmark();
-    let ran = machine.ok(&["train", "--config", "run.yaml", "--out-root", "run", "--dry-run"]);
-    assert!(ran.stdout.contains("24 train, 8 selection, 4 test"), "{}", ran.stdout);
+    let ran = machine.ok(&[
+        "train",
+        "--config",
+        "run.yaml",
+        "--out-root",
+        "run",
+        "--dry-run",
+    ]);
+    assert!(
+        ran.stdout.contains("24 train, 8 selection, 4 test"),
+        "{}",
+        ran.stdout
+    );
     assert!(!machine.path("home/run").exists());
 }
 
@@ -207,5 +277,12 @@ fn a_run_is_planned_without_a_call() {
 fn the_sample_data_can_be_loaded() {
     let machine = benchmark();
     let split_dir = format!("env.split_dir={}", data("searchqa").display());
-    machine.ok(&["train", "--config", "run.yaml", "--set", &split_dir, "--dry-run"]);
+    machine.ok(&[
+        "train",
+        "--config",
+        "run.yaml",
+        "--set",
+        &split_dir,
+        "--dry-run",
+    ]);
 }

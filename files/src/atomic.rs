@@ -18,6 +18,10 @@ pub struct Options {
     pub mode: Option<u32>,
     /// Make missing directories above the file, with mode `0700`.
     pub create_parents: bool,
+    /// Do not wait for the disk. Readers still see the old content or the new, also after
+    /// the process is killed; after a loss of power the file may be missing or empty. For
+    /// what is written in thousands and can be made again.
+    pub volatile: bool,
 }
 
 /// Writes a file so that a reader, or a machine that lost power, sees the old content or
@@ -70,6 +74,7 @@ pub fn write_atomic_with(
     };
     let attributes = Attributes {
         mode: options.mode.or(kept).or(Some(0o600)),
+        volatile: options.volatile,
         ..Attributes::default()
     };
     directory.replace(name, bytes, &attributes, steps)

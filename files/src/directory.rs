@@ -35,6 +35,8 @@ pub struct Attributes {
     pub owner: Option<(u32, u32)>,
     /// Extended attributes, access lists among them: name and value.
     pub extended: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Do not wait until the content is on the disk.
+    pub volatile: bool,
 }
 
 /// An open directory.
@@ -264,6 +266,9 @@ impl Directory {
         step(steps, Step::SetAttributes, "set the permissions of")?;
         set_attributes(&file, attributes)
             .map_err(Error::io("set the owner or permissions of", &path))?;
+        if attributes.volatile {
+            return Ok(());
+        }
         step(steps, Step::SyncFile, "write to the disk")?;
         file.sync_all()
             .map_err(Error::io("write to the disk", &path))
@@ -425,6 +430,9 @@ impl Directory {
             // either is swept later by its prefix.
             let _ = rustix::fs::unlinkat(&self.handle, temporary, AtFlags::empty());
             return Err(error);
+        }
+        if attributes.volatile {
+            return Ok(());
         }
         self.sync(steps)
     }

@@ -88,6 +88,17 @@ impl Error {
         )
     }
 
+    /// Whether a link or something other than a directory was in the way.
+    pub fn is_not_a_directory(&self) -> bool {
+        use rustix::io::Errno;
+        let Error::Io { source, .. } = self else {
+            return false;
+        };
+        [Errno::NOTDIR, Errno::LOOP]
+            .iter()
+            .any(|errno| source.raw_os_error() == Some(errno.raw_os_error()))
+    }
+
     /// For `map_err`: says what was being done to which path.
     pub(crate) fn io<E: Into<io::Error>>(
         action: &'static str,

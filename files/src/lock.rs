@@ -137,8 +137,11 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // An old name in the file would mislead; closing the file is what frees the lock.
+        // An old name in the file would mislead.
         let _ = self.file.set_len(0);
+        // Closing the file would free the lock too, but not while a child process that is
+        // just being started still has a copy of the file.
+        let _ = self.file.unlock();
     }
 }
 
@@ -153,10 +156,12 @@ fn held(file: &File, path: &Path) -> LockError {
         pid: 0,
         since: "an unknown time".to_owned(),
     });
+    // Anybody may have written the record; what it says ends up on a terminal.
+    let plain = |text: String| text.chars().filter(|c| !c.is_control()).collect();
     LockError::Held {
         path: path.to_path_buf(),
-        holder: record.holder,
+        holder: plain(record.holder),
         pid: record.pid,
-        since: record.since,
+        since: plain(record.since),
     }
 }

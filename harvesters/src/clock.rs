@@ -64,7 +64,13 @@ mod tests {
 
     #[test]
     fn drops_times_that_cannot_be() {
-        for value in [json!(0), json!("1970-01-01T00:00:00Z"), json!("9999-01-01T00:00:00Z"), json!("soon"), json!([1])] {
+        for value in [
+            json!(0),
+            json!("1970-01-01T00:00:00Z"),
+            json!("9999-01-01T00:00:00Z"),
+            json!("soon"),
+            json!([1]),
+        ] {
             assert_eq!(read(value), None);
         }
     }

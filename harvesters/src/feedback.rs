@@ -42,7 +42,11 @@ pub(crate) fn judge(prompt: &str, before: Before<'_>) -> Option<Polarity> {
     let praise = matches(&PRAISE, opening) || matches(&PRAISE_ABROAD, opening);
     if praise {
         let but = matches(&BUT, &text);
-        return Some(if but { Polarity::Negative } else { Polarity::Positive });
+        return Some(if but {
+            Polarity::Negative
+        } else {
+            Polarity::Positive
+        });
     }
     if before.interrupted && !matches(&GO_ON, opening) {
         return Some(Polarity::Negative);
@@ -92,7 +96,9 @@ fn opening(text: &str) -> &str {
         .char_indices()
         .filter(|(_, letter)| matches!(letter, '!' | '?' | '\n' | '。' | '！'))
         .nth(1)
-        .map_or(text.len(), |(position, letter)| position + letter.len_utf8());
+        .map_or(text.len(), |(position, letter)| {
+            position + letter.len_utf8()
+        });
     crate::redact::cut(&text[..end], MOST)
 }
 
@@ -113,7 +119,9 @@ fn pattern(parts: &[&str]) -> Option<Regex> {
 }
 
 fn matches(pattern: &Pattern, text: &str) -> bool {
-    pattern.as_ref().is_some_and(|pattern| pattern.is_match(text))
+    pattern
+        .as_ref()
+        .is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// Complaints in English.
@@ -272,7 +280,11 @@ mod tests {
             "undo that",
             "wrong file",
         ] {
-            let expected = if text == "wrong file" { None } else { Some(Polarity::Negative) };
+            let expected = if text == "wrong file" {
+                None
+            } else {
+                Some(Polarity::Negative)
+            };
             assert_eq!(polarity(text), expected, "{text}");
         }
     }
@@ -326,25 +338,48 @@ mod tests {
 
     #[test]
     fn what_follows_an_interruption_corrects_unless_it_goes_on() {
-        let before = Before { interrupted: true, prompts: &[] };
-        assert_eq!(judge("don't sleep, just run the tests", before), Some(Polarity::Negative));
+        let before = Before {
+            interrupted: true,
+            prompts: &[],
+        };
+        assert_eq!(
+            judge("don't sleep, just run the tests", before),
+            Some(Polarity::Negative)
+        );
         assert_eq!(judge("continue", before), None);
-        assert_eq!(judge("thanks, that is enough", before), Some(Polarity::Positive));
+        assert_eq!(
+            judge("thanks, that is enough", before),
+            Some(Polarity::Positive)
+        );
     }
 
     #[test]
     fn a_repeated_request_is_a_complaint() {
         let prompts = ["Please make the tests pass on CI"];
-        let before = Before { interrupted: false, prompts: &prompts };
-        assert_eq!(judge("please make the tests pass on CI", before), Some(Polarity::Negative));
+        let before = Before {
+            interrupted: false,
+            prompts: &prompts,
+        };
+        assert_eq!(
+            judge("please make the tests pass on CI", before),
+            Some(Polarity::Negative)
+        );
     }
 
     #[test]
     fn questions_are_told_from_requests() {
-        for text in ["Why does the cart test fail?", "What is the version of this package?", "how does it work"] {
+        for text in [
+            "Why does the cart test fail?",
+            "What is the version of this package?",
+            "how does it work",
+        ] {
             assert!(is_question(text), "{text}");
         }
-        for text in ["The tests fail, can you fix it?", "Where is it used? Then fix its dashes.", "Print version.py"] {
+        for text in [
+            "The tests fail, can you fix it?",
+            "Where is it used? Then fix its dashes.",
+            "Print version.py",
+        ] {
             assert!(!is_question(text), "{text}");
         }
     }

@@ -41,7 +41,9 @@ impl ProjectScope {
                 folders.iter().any(|folder| {
                     Path::new(project).starts_with(folder)
                         || real.as_ref().is_some_and(|real| {
-                            real.starts_with(fs_err::canonicalize(folder).unwrap_or_else(|_| folder.clone()))
+                            real.starts_with(
+                                fs_err::canonicalize(folder).unwrap_or_else(|_| folder.clone()),
+                            )
                         })
                 })
             }
@@ -169,7 +171,12 @@ fn read_source(source: &dyn Source, roots: &Roots, run: &mut Run<'_>) -> Control
         source.read(root, run)?;
     }
     let read = run.report.files_read - read_before;
-    let kept = run.report.by_agent.get(&info.agent).copied().unwrap_or_default();
+    let kept = run
+        .report
+        .by_agent
+        .get(&info.agent)
+        .copied()
+        .unwrap_or_default();
     let outside = run.outside() - skipped_before;
     if read >= SUSPICIOUS && kept == 0 && outside == 0 {
         run.report.warnings.push(format!(
@@ -199,15 +206,22 @@ impl<'a> Run<'a> {
 
     /// Sessions that were left out on purpose.
     fn outside(&self) -> u64 {
-        [SkipReason::OutOfScope, SkipReason::TooOld, SkipReason::Machine]
-            .into_iter()
-            .map(|reason| self.report.skips(reason))
-            .sum()
+        [
+            SkipReason::OutOfScope,
+            SkipReason::TooOld,
+            SkipReason::Machine,
+        ]
+        .into_iter()
+        .map(|reason| self.report.skips(reason))
+        .sum()
     }
 
     /// Whether none of these files changed since they were last read. If so, they are
     /// counted and remembered, and need not be opened.
-    pub(crate) fn all_unchanged<'f>(&mut self, files: impl Iterator<Item = &'f Found> + Clone) -> bool {
+    pub(crate) fn all_unchanged<'f>(
+        &mut self,
+        files: impl Iterator<Item = &'f Found> + Clone,
+    ) -> bool {
         let known = &self.options.known;
         let unchanged = files.clone().all(|found| {
             known
@@ -227,43 +241,15 @@ impl<'a> Run<'a> {
 
     /// Opens a log; what goes wrong is noted.
     pub(crate) fn open(&mut self, found: &Found) -> Option<OpenLog> {
-        if found.stamp.size > self.options.limits.file {
-            self.report.skip(&found.path, SkipReason::TooLarge, "");
-            return None;
-        }
-        // The file may have been replaced by a pipe or a link since it was listed.
-        match std::fs::symlink_metadata(&found.path) {
-            Ok(metadata) if metadata.is_file() => {}
-            Ok(_) => {
-                self.report.skip(&found.path, SkipReason::NotAFile, "");
-                return None;
-            }
-            Err(error) => {
-                self.report.unreadable(&found.path, &error);
-                return None;
-            }
-        }
-        match lines::open(&found.path, found.stamp.size) {
-            Ok(mut reader) => {
-                let head = match reader.fill_buf() {
-                    Ok(head) => head_hash(&head[..head.len().min(HEAD_BYTES)]),
-                    Err(error) => {
-                        self.report.unreadable(&found.path, &error);
-                        return None;
-                    }
-                };
-                self.report.files_read += 1;
-                Some(OpenLog {
-                    lines: Lines::new(reader, self.options.limits.line),
-                    path: found.path.clone(),
-                    stamp: FileStamp { head, ..found.stamp.clone() },
-                })
-            }
-            Err(error) => {
-                self.report.unreadable(&found.path, &error);
-                None
-            }
-        }
+        let log = open_log(found, &self.options.limits, &mut self.report)?;
+        self.report.files_read += 1;
+        Some(log)
+    }
+
+    /// Opens a log that is read on another one's behalf and has its own turn for the
+    /// report.
+    pub(crate) fn open_aside(&self, found: &Found) -> Option<OpenLog> {
+        open_log(found, &self.options.limits, &mut Report::default())
     }
 
     /// Remembers a log that was read to its end.
@@ -313,6 +299,45 @@ impl<'a> Run<'a> {
     }
 }
 
+/// Opens a regular file below the size cap.
+fn open_log(found: &Found, limits: &Limits, report: &mut Report) -> Option<OpenLog> {
+    if found.stamp.size > limits.file {
+        report.skip(&found.path, SkipReason::TooLarge, "");
+        return None;
+    }
+    // The file may have been replaced by a pipe or a link since it was listed.
+    match std::fs::symlink_metadata(&found.path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => {
+            report.skip(&found.path, SkipReason::NotAFile, "");
+            return None;
+        }
+        Err(error) => {
+            report.unreadable(&found.path, &error);
+            return None;
+        }
+    }
+    let opened = lines::open(&found.path, found.stamp.size).and_then(|mut reader| {
+        let head = reader.fill_buf()?;
+        let head = head_hash(&head[..head.len().min(HEAD_BYTES)]);
+        Ok((reader, head))
+    });
+    match opened {
+        Ok((reader, head)) => Some(OpenLog {
+            lines: Lines::new(reader, limits.line),
+            path: found.path.clone(),
+            stamp: FileStamp {
+                head,
+                ..found.stamp.clone()
+            },
+        }),
+        Err(error) => {
+            report.unreadable(&found.path, &error);
+            None
+        }
+    }
+}
+
 /// A log that is being read.
 pub(crate) struct OpenLog {
     pub(crate) lines: Lines<Box<dyn BufRead>>,
@@ -322,10 +347,17 @@ pub(crate) struct OpenLog {
 
 impl OpenLog {
     /// Reads every record: its offset and its value, bad lines left out and noted.
-    pub(crate) fn each_record(&mut self, report: &mut Report, mut each: impl FnMut(u64, &serde_json::Value, &mut Report)) {
+    pub(crate) fn each_record(
+        &mut self,
+        report: &mut Report,
+        mut each: impl FnMut(u64, &serde_json::Value, &mut Report),
+    ) {
         loop {
             let records = {
-                let mut findings = Findings { report, file: &self.path };
+                let mut findings = Findings {
+                    report,
+                    file: &self.path,
+                };
                 let Some(line) = self.lines.next_line(&mut findings) else {
                     return;
                 };

@@ -1,4 +1,51 @@
 //! Session logs of coding agents, read into sessions.
+//!
+//! ```no_run
+//! use std::path::Path;
+//! use skillopt_harvesters::{HarvestOptions, ProjectScope, Roots, harvest};
+//!
+//! let roots = Roots::from_env(Path::new("/home/dev"));
+//! let options = HarvestOptions {
+//!     projects: ProjectScope::Under(vec!["/home/dev/src/ledgerly".into()]),
+//!     ..HarvestOptions::default()
+//! };
+//! let found = harvest(&roots, &options);
+//! for session in &found.sessions {
+//!     for prompt in session.prompts() {
+//!         println!("{}: {}", session.id, prompt.text);
+//!     }
+//! }
+//! println!("{} files, {} skipped", found.report.files_read, found.report.skipped.len());
+//! ```
+//!
+//! # What there is
+//!
+//! | item | what it is for |
+//! |---|---|
+//! | [`harvest`], [`harvest_each`] | read all logs; the second hands sessions to a callback as they come |
+//! | [`HarvestOptions`] | sources, time, projects, caps, redaction rules, files already known |
+//! | [`Harvest`], [`Account`] | sessions; the [`Report`] of everything read and skipped; stamps of the files |
+//! | [`Session`] and [`session`] | a conversation with its evidence; accessors `prompts`, `finals`, `feedback`, `tools`, `calls`, `commands`, `verifications`, `files_edited`, `skills`, `is_minable`, `locate` |
+//! | [`Roots`], [`registry`], [`Source`], [`SourceInfo`] | where each agent keeps its logs, and what is read of them |
+//! | [`Redactor`] | secrets out of text; rules of the user's own by [`redact::UserRule`] |
+//! | [`FileMemory`], [`FileStamp`] | what is remembered of files, so that unchanged ones are not opened |
+//! | [`noise`] | the original's filters as pure functions, for comparison |
+//! | [`OWN_CALL_MARKER`] | the text that marks our own model calls, which are never mined |
+//!
+//! # The way of a record
+//!
+//! ```text
+//! walk ─▶ lines ─▶ claude, codex, … ─▶ assemble ─▶ Session
+//! (files)  (bytes    (one folder an       (turns, verdicts,
+//!           to JSON)  agent: which record   redaction: the
+//!                     is what, which live)  same for all)
+//! ```
+//!
+//! A reader reduces each record to what matters, decides which records are alive, and
+//! tells [`assemble`](crate) in order what happened. All text passes one door that
+//! redacts it and then cuts it to length. No network, no model, and nothing is ever
+//! written to the logs.
+
 mod assemble;
 mod claude;
 mod clock;
@@ -7,8 +54,10 @@ mod feedback;
 mod harvest;
 mod lines;
 mod node;
+pub mod noise;
 mod origin;
 mod outcome;
+mod path;
 pub mod redact;
 pub mod report;
 pub mod session;
@@ -19,7 +68,10 @@ mod verify;
 mod walk;
 
 pub use feedback::Polarity;
-pub use harvest::{Account, Harvest, HarvestOptions, Limits, OWN_CALL_MARKER, ProjectScope, Run, harvest, harvest_each};
+pub use harvest::{
+    Account, Harvest, HarvestOptions, Limits, OWN_CALL_MARKER, ProjectScope, Run, harvest,
+    harvest_each,
+};
 pub use redact::{Redactor, TextLimits};
 pub use report::Report;
 pub use session::{Agent, Session};

@@ -148,7 +148,10 @@ fn tidy(line: &mut Vec<u8>, first: bool, findings: &mut Findings<'_>) -> bool {
         }
         line.pop();
     }
-    let lead = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
+    let lead = line
+        .iter()
+        .take_while(|byte| byte.is_ascii_whitespace())
+        .count();
     line.drain(..lead);
     !line.is_empty()
 }
@@ -292,7 +295,13 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut from = 0;
     while let Some(found) = text[from..].find("\\u") {
         let at = from + found;
-        let escaped = text.as_bytes()[..at].iter().rev().take_while(|byte| **byte == b'\\').count() % 2 == 1;
+        let escaped = text.as_bytes()[..at]
+            .iter()
+            .rev()
+            .take_while(|byte| **byte == b'\\')
+            .count()
+            % 2
+            == 1;
         from = at + 2;
         let Some(unit) = (!escaped).then(|| hex_unit(text, at)).flatten() else {
             continue;

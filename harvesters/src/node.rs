@@ -79,11 +79,6 @@ impl<'a> Node<'a> {
             .map(Node::of)
     }
 
-    /// Whether it is a list.
-    pub(crate) fn is_list(self) -> bool {
-        self.0.is_some_and(Value::is_array)
-    }
-
     /// Its members; none when it is no object.
     pub(crate) fn members(self) -> impl Iterator<Item = (&'a str, Node<'a>)> {
         self.0

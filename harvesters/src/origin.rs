@@ -31,7 +31,9 @@ const PROGRAM_TEMPLATES: &[(&str, &str)] = &[
 pub(crate) fn is_program_prompt(prompt: &str) -> bool {
     let text = prompt.trim_start();
     text.contains(OWN_CALL_MARKER)
-        || PROGRAM_OPENINGS.iter().any(|opening| text.starts_with(opening))
+        || PROGRAM_OPENINGS
+            .iter()
+            .any(|opening| text.starts_with(opening))
         || PROGRAM_TEMPLATES
             .iter()
             .any(|(one, other)| text.contains(one) && text.contains(other))

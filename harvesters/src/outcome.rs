@@ -6,10 +6,11 @@
 //! run is a failure.
 
 use crate::feedback::{self, Polarity};
-use crate::session::{
-    Feedback, IncidentKind, Outcome, Place, Session, Signal, SignalKind, ToolCall, Turn, TurnEnd, Verdict,
-};
 use crate::session::CallStatus;
+use crate::session::{
+    Feedback, IncidentKind, Outcome, Place, Session, Signal, SignalKind, ToolCall, Turn, TurnEnd,
+    Verdict,
+};
 
 /// Fills in the outcome of the session and of each of its turns.
 pub(crate) fn judge(session: &mut Session) {
@@ -31,14 +32,28 @@ fn session_outcome(session: &Session) -> Outcome {
         return because(Verdict::Unknown, vec![Signal::default()]);
     };
     if last.end == TurnEnd::ApiError {
-        return because(Verdict::Fail, vec![incident(session, IncidentKind::ApiError, SignalKind::ApiError)]);
+        return because(
+            Verdict::Fail,
+            vec![incident(
+                session,
+                IncidentKind::ApiError,
+                SignalKind::ApiError,
+            )],
+        );
     }
-    let verified = session.turns.iter().enumerate().rev().find_map(|(index, turn)| verified_in(turn, index));
+    let verified = session
+        .turns
+        .iter()
+        .enumerate()
+        .rev()
+        .find_map(|(index, turn)| verified_in(turn, index));
     let verdict = session.feedback.last();
     let judged = verdict.map(feedback_signal);
     if let (Some(said), Some(signal)) = (verdict, &judged)
         && signal.kind == SignalKind::Reverted
-        && verified.as_ref().is_none_or(|found| !found.passed || found.turn <= said.about_turn)
+        && verified
+            .as_ref()
+            .is_none_or(|found| !found.passed || found.turn <= said.about_turn)
     {
         return because(Verdict::Fail, vec![signal.clone()]);
     }
@@ -50,21 +65,33 @@ fn session_outcome(session: &Session) -> Outcome {
 }
 
 /// There was a verification; only later feedback can put it in doubt.
-fn after_verification(session: &Session, found: Verified, said: Option<(&Feedback, Signal)>) -> Outcome {
+fn after_verification(
+    session: &Session,
+    found: Verified,
+    said: Option<(&Feedback, Signal)>,
+) -> Outcome {
     let later = said.filter(|(said, _)| said.about_turn >= found.turn);
     match (found.passed, later) {
         (true, Some((said, signal))) if said.polarity == Polarity::Negative => {
             if rebutted(session, said) {
                 return because(
                     Verdict::Success,
-                    vec![found.signal, Signal { kind: SignalKind::Rebutted, ..signal }],
+                    vec![
+                        found.signal,
+                        Signal {
+                            kind: SignalKind::Rebutted,
+                            ..signal
+                        },
+                    ],
                 );
             }
             because(Verdict::Mixed, vec![signal, found.signal])
         }
         (true, later) => because(
             Verdict::Success,
-            std::iter::once(found.signal).chain(later.map(|(_, signal)| signal)).collect(),
+            std::iter::once(found.signal)
+                .chain(later.map(|(_, signal)| signal))
+                .collect(),
         ),
         (false, Some((said, signal))) if said.polarity == Polarity::Positive => {
             because(Verdict::Mixed, vec![found.signal, signal])
@@ -72,7 +99,9 @@ fn after_verification(session: &Session, found: Verified, said: Option<(&Feedbac
         (false, _) if only_questions(session) => because(Verdict::Unknown, vec![found.signal]),
         (false, later) => because(
             Verdict::Fail,
-            std::iter::once(found.signal).chain(later.map(|(_, signal)| signal)).collect(),
+            std::iter::once(found.signal)
+                .chain(later.map(|(_, signal)| signal))
+                .collect(),
         ),
     }
 }
@@ -101,15 +130,23 @@ fn after_feedback(session: &Session, said: &Feedback, signal: Signal) -> Outcome
 fn silence(session: &Session, last: &Turn) -> Outcome {
     let any_work = session.turns.iter().any(did_work);
     if session.count(IncidentKind::Denial) > 0 && !any_work {
-        return because(Verdict::Fail, vec![incident(session, IncidentKind::Denial, SignalKind::Denied)]);
+        return because(
+            Verdict::Fail,
+            vec![incident(session, IncidentKind::Denial, SignalKind::Denied)],
+        );
     }
     if last.end == TurnEnd::Interrupted {
         let signal = incident(session, IncidentKind::Interruption, SignalKind::Interrupted);
         return because(Verdict::Unknown, vec![signal]);
     }
-    let done = session.turns.iter().find(|turn| is_request(turn) && did_work(turn));
+    let done = session
+        .turns
+        .iter()
+        .find(|turn| is_request(turn) && did_work(turn));
     match done {
-        Some(turn) if last.end == TurnEnd::Answered => because(Verdict::Success, vec![work_signal(turn)]),
+        Some(turn) if last.end == TurnEnd::Answered => {
+            because(Verdict::Success, vec![work_signal(turn)])
+        }
         _ => because(Verdict::Unknown, vec![Signal::default()]),
     }
 }
@@ -117,7 +154,10 @@ fn silence(session: &Session, last: &Turn) -> Outcome {
 /// How one turn went: its own verification, else what was said about it, else its end.
 fn turn_outcome(session: &Session, index: usize) -> Outcome {
     let turn = &session.turns[index];
-    let said = session.feedback.iter().find(|said| said.about_turn == index);
+    let said = session
+        .feedback
+        .iter()
+        .find(|said| said.about_turn == index);
     let verified = verified_in(turn, index);
     match (verified, said) {
         (Some(found), Some(said)) => {
@@ -129,16 +169,36 @@ fn turn_outcome(session: &Session, index: usize) -> Outcome {
             };
             because(verdict, vec![found.signal, feedback_signal(said)])
         }
-        (Some(found), None) => {
-            because(if found.passed { Verdict::Success } else { Verdict::Fail }, vec![found.signal])
-        }
+        (Some(found), None) => because(
+            if found.passed {
+                Verdict::Success
+            } else {
+                Verdict::Fail
+            },
+            vec![found.signal],
+        ),
         (None, Some(said)) => {
             let good = said.polarity == Polarity::Positive;
-            because(if good { Verdict::Success } else { Verdict::Fail }, vec![feedback_signal(said)])
+            because(
+                if good {
+                    Verdict::Success
+                } else {
+                    Verdict::Fail
+                },
+                vec![feedback_signal(said)],
+            )
         }
         (None, None) => match turn.end {
-            TurnEnd::ApiError => because(Verdict::Fail, vec![Signal { kind: SignalKind::ApiError, ..Signal::default() }]),
-            TurnEnd::Answered if is_request(turn) && did_work(turn) => because(Verdict::Success, vec![work_signal(turn)]),
+            TurnEnd::ApiError => because(
+                Verdict::Fail,
+                vec![Signal {
+                    kind: SignalKind::ApiError,
+                    ..Signal::default()
+                }],
+            ),
+            TurnEnd::Answered if is_request(turn) && did_work(turn) => {
+                because(Verdict::Success, vec![work_signal(turn)])
+            }
             _ => because(Verdict::Unknown, vec![Signal::default()]),
         },
     }
@@ -149,7 +209,11 @@ fn verified_in(turn: &Turn, index: usize) -> Option<Verified> {
     turn.tools.iter().rev().find_map(|call| {
         let command = call.command.as_ref()?;
         let passed = command.verification.as_ref()?.passed?;
-        let kind = if passed { SignalKind::VerificationPassed } else { SignalKind::VerificationFailed };
+        let kind = if passed {
+            SignalKind::VerificationPassed
+        } else {
+            SignalKind::VerificationFailed
+        };
         Some(Verified {
             turn: index,
             passed,
@@ -172,13 +236,18 @@ fn feedback_signal(said: &Feedback) -> Signal {
 fn rebutted(session: &Session, said: &Feedback) -> bool {
     session.turns.get(said.about_turn + 1).is_some_and(|turn| {
         turn.tools.iter().all(|call| call.edits.is_empty())
-            && turn.answer.as_ref().is_some_and(|answer| feedback::rebuts(&answer.text))
+            && turn
+                .answer
+                .as_ref()
+                .is_some_and(|answer| feedback::rebuts(&answer.text))
     })
 }
 
 /// Whether nothing was asked for but answers, and nothing changed.
 fn only_questions(session: &Session) -> bool {
-    session.prompts().all(|prompt| feedback::is_question(&prompt.text))
+    session
+        .prompts()
+        .all(|prompt| feedback::is_question(&prompt.text))
         && session.calls().all(|call| call.edits.is_empty())
 }
 
@@ -218,7 +287,10 @@ fn incident(session: &Session, kind: IncidentKind, meaning: SignalKind) -> Signa
         .rev()
         .find(|incident| incident.kind == kind)
         .map(|incident| signal(meaning, &incident.detail, incident.place))
-        .unwrap_or(Signal { kind: meaning, ..Signal::default() })
+        .unwrap_or(Signal {
+            kind: meaning,
+            ..Signal::default()
+        })
 }
 
 fn signal(kind: SignalKind, detail: &str, place: Place) -> Signal {

@@ -170,7 +170,9 @@ impl Report {
         const MOST_KINDS: usize = 200;
         let plain = !kind.is_empty()
             && kind.len() <= 48
-            && kind.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
+            && kind
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"_-./".contains(&byte));
         let key = format!("{agent}/{}", if plain { kind } else { "?" });
         if self.unknown_kinds.len() < MOST_KINDS || self.unknown_kinds.contains_key(&key) {
             *self.unknown_kinds.entry(key).or_default() += 1;

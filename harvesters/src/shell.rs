@@ -35,7 +35,9 @@ const LONGEST: usize = 16_000;
 /// The simple commands of a command line.
 pub(crate) fn steps(line: &str) -> Vec<Step> {
     let mut parser = Parser {
-        rest: crate::redact::cut(line, LONGEST).chars().collect::<Vec<_>>(),
+        rest: crate::redact::cut(line, LONGEST)
+            .chars()
+            .collect::<Vec<_>>(),
         at: 0,
         steps: Vec::new(),
         words: Vec::new(),
@@ -140,7 +142,10 @@ impl Parser {
         let target = self.word();
         if operator.starts_with("<<") && !operator.starts_with("<<<") {
             self.heredocs.push(target);
-        } else if operator.starts_with('>') && !operator.ends_with('&') || operator == "&>" || operator == "&>>" {
+        } else if operator.starts_with('>') && !operator.ends_with('&')
+            || operator == "&>"
+            || operator == "&>>"
+        {
             self.writes.push(target);
         }
     }
@@ -232,11 +237,25 @@ impl Parser {
 pub(crate) fn changed_files(line: &str) -> Vec<String> {
     let mut files = Vec::new();
     for step in steps(line) {
-        files.extend(step.writes.iter().filter(|path| !path.starts_with("/dev/")).cloned());
+        files.extend(
+            step.writes
+                .iter()
+                .filter(|path| !path.starts_with("/dev/"))
+                .cloned(),
+        );
         let words: Vec<&str> = step.words.iter().map(String::as_str).collect();
-        let plain = |from: usize| words.iter().skip(from).filter(|word| !word.starts_with('-'));
+        let plain = |from: usize| {
+            words
+                .iter()
+                .skip(from)
+                .filter(|word| !word.starts_with('-'))
+        };
         match words.as_slice() {
-            ["sed", ..] if words.iter().any(|word| word.starts_with("-i") || *word == "--in-place") => {
+            ["sed", ..]
+                if words
+                    .iter()
+                    .any(|word| word.starts_with("-i") || *word == "--in-place") =>
+            {
                 files.extend(plain(1).skip(1).map(|word| (*word).to_owned()));
             }
             ["tee" | "touch", ..] => files.extend(plain(1).map(|word| (*word).to_owned())),
@@ -299,13 +318,22 @@ mod tests {
     fn bodies_of_here_documents_are_no_commands() {
         assert_eq!(
             shape("cat > run.sh <<'EOF'\npytest\nEOF\nsh run.sh"),
-            [("cat".to_owned(), Join::Then), ("sh run.sh".to_owned(), Join::End)]
+            [
+                ("cat".to_owned(), Join::Then),
+                ("sh run.sh".to_owned(), Join::End)
+            ]
         );
     }
 
     #[test]
     fn shell_edits_are_hinted_at() {
-        assert_eq!(changed_files("sed -i 's/a/b/' src/a.rs && echo x >> notes.md 2>/dev/null"), ["src/a.rs", "notes.md"]);
-        assert_eq!(reverted_files("git checkout -- src test && git status"), ["src", "test"]);
+        assert_eq!(
+            changed_files("sed -i 's/a/b/' src/a.rs && echo x >> notes.md 2>/dev/null"),
+            ["src/a.rs", "notes.md"]
+        );
+        assert_eq!(
+            reverted_files("git checkout -- src test && git status"),
+            ["src", "test"]
+        );
     }
 }

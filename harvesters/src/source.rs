@@ -31,7 +31,11 @@ pub trait Source: Sync {
     fn info(&self) -> SourceInfo;
 
     /// Its roots for a home directory and an environment, existing or not.
-    fn default_roots(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf>;
+    fn default_roots(
+        &self,
+        home: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<PathBuf>;
 
     /// Reads everything below one root and hands sessions to the run. Breaks when the
     /// run wants no more.

@@ -15,7 +15,9 @@ impl std::fmt::Display for SplitRatio {
 
 /// A ratio that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no split ratio; write three positive whole numbers such as 2:1:7 (train:val:test)")]
+#[error(
+    "`{0}` is no split ratio; write three positive whole numbers such as 2:1:7 (train:val:test)"
+)]
 pub struct BadRatio(pub String);
 
 impl SplitRatio {
@@ -26,9 +28,18 @@ impl SplitRatio {
     /// [`BadRatio`] for anything else.
     pub fn parse(text: &str) -> Result<SplitRatio, BadRatio> {
         let bad = || BadRatio(text.to_owned());
-        let parts: Vec<&str> = text.split(':').map(str::trim).filter(|part| !part.is_empty()).collect();
+        let parts: Vec<&str> = text
+            .split(':')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+            .collect();
         let [train, val, test] = <[&str; 3]>::try_from(parts).map_err(|_| bad())?;
-        let part = |text: &str| text.parse::<u64>().ok().filter(|&part| part > 0).ok_or_else(bad);
+        let part = |text: &str| {
+            text.parse::<u64>()
+                .ok()
+                .filter(|&part| part > 0)
+                .ok_or_else(bad)
+        };
         Ok(SplitRatio([part(train)?, part(val)?, part(test)?]))
     }
 
@@ -49,7 +60,12 @@ impl SplitRatio {
         let mut counts = shares.map(|share| share.floor() as usize);
         let rest = |index: usize| shares[index] - shares[index].floor();
         let mut order = [0, 1, 2];
-        order.sort_by(|&a, &b| rest(b).total_cmp(&rest(a)).then(self.0[b].cmp(&self.0[a])).then(a.cmp(&b)));
+        order.sort_by(|&a, &b| {
+            rest(b)
+                .total_cmp(&rest(a))
+                .then(self.0[b].cmp(&self.0[a]))
+                .then(a.cmp(&b))
+        });
         let left = total.saturating_sub(counts.iter().sum());
         for &index in order.iter().take(left) {
             counts[index] += 1;
@@ -63,7 +79,11 @@ impl SplitRatio {
     pub fn draw(self, total: usize, seed: i64) -> [Vec<usize>; 3] {
         let order = permutation(total, seed);
         let [train, val, _] = self.counts(total);
-        [order[..train].to_vec(), order[train..train + val].to_vec(), order[train + val..].to_vec()]
+        [
+            order[..train].to_vec(),
+            order[train..train + val].to_vec(),
+            order[train + val..].to_vec(),
+        ]
     }
 }
 

@@ -39,7 +39,9 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
             .collect();
         match accepted.len() {
             0 => {
-                context.printer.note("nothing is accepted and not yet adopted; see: skillopt-sleep review");
+                context
+                    .printer
+                    .note("nothing is accepted and not yet adopted; see: skillopt-sleep review");
                 return Ok(ExitStatus::Done);
             }
             1 => accepted,
@@ -59,12 +61,16 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
             .collect::<Result<_, _>>()
             .map_err(failed)?
     };
-    let plan = area.plan(&ids, Approver::Person, Timestamp::now()).map_err(failed)?;
+    let plan = area
+        .plan(&ids, Approver::Person, Timestamp::now())
+        .map_err(failed)?;
     let roots = context.allowed_roots();
     if args.dry_run {
         let preview = dry_run(&plan, &context.paths.state, &roots).map_err(failed)?;
         if args.json {
-            context.printer.json("skillopt-sleep.adopt-preview/1", &preview);
+            context
+                .printer
+                .json("skillopt-sleep.adopt-preview/1", &preview);
         } else {
             for write in &preview.writes {
                 context.printer.line(format!(
@@ -76,10 +82,16 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
                 context.printer.diff(&display_safe(&write.diff));
             }
             for (id, refusal) in &preview.refusals {
-                context.printer.line(format!("{id}: would be refused: {refusal}"));
+                context
+                    .printer
+                    .line(format!("{id}: would be refused: {refusal}"));
             }
         }
-        let status = if preview.refusals.is_empty() { ExitStatus::Done } else { ExitStatus::Situation };
+        let status = if preview.refusals.is_empty() {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Situation
+        };
         return Ok(status);
     }
     let adoption = adopt(&plan, &context.paths.state, &roots).map_err(failed)?;
@@ -99,6 +111,9 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
             display_safe(&document.real_path.display().to_string())
         ));
     }
-    context.printer.note(format!("undo it with: skillopt-sleep revert {}", adoption.id));
+    context.printer.note(format!(
+        "undo it with: skillopt-sleep revert {}",
+        adoption.id
+    ));
     Ok(ExitStatus::Done)
 }

@@ -15,11 +15,12 @@ use crate::bench::searchqa::{self, SearchQa};
 use crate::bench::split::SplitRatio;
 use crate::config::EngineConfig;
 use crate::config::launch::{self, Command, Request};
-use crate::config::modes::SplitMode;
+use crate::config::modes::{AppendixSource, SplitMode};
 use crate::config::night::NightBudget;
 use crate::model::{ChatModel, ModelsConfig};
 use crate::trainer::environment::Split;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
+use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
 
 /// Most tokens of a reply when the configuration does not say.
@@ -42,9 +43,14 @@ pub(super) struct Plan {
 }
 
 /// Reads and checks everything that the command line names. Nothing is written.
-pub(super) fn plan(context: &Context, command: Command, args: &ConfigArgs) -> Result<Plan, Failure> {
+pub(super) fn plan(
+    context: &Context,
+    command: Command,
+    args: &ConfigArgs,
+) -> Result<Plan, Failure> {
     let path = context.run_config.as_deref().ok_or_else(|| {
-        Failure::new(ExitStatus::Situation, "no configuration was given").hint("name one with --config FILE")
+        Failure::new(ExitStatus::Situation, "no configuration was given")
+            .hint("name one with --config FILE")
     })?;
     let stamp = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S").to_string();
     let launch = launch::settle(&Request {
@@ -57,24 +63,41 @@ pub(super) fn plan(context: &Context, command: Command, args: &ConfigArgs) -> Re
     })
     .map_err(|error| config_failure(&error))?;
     let benchmarks = [(searchqa::NAME, searchqa::OPTIONS)];
-    let config = EngineConfig::check(&launch.loaded, &benchmarks).map_err(|error| config_failure(&error))?;
-    let (dataset, cut) = data(&config, &launch.out_root).map_err(|error| Failure::situation(&error))?;
-    let mut notices: Vec<String> = launch.warnings.into_iter().map(|warning| warning.message).collect();
+    let config =
+        EngineConfig::check(&launch.loaded, &benchmarks).map_err(|error| config_failure(&error))?;
+    let (dataset, cut) =
+        data(&config, &launch.out_root).map_err(|error| Failure::situation(&error))?;
+    let mut notices: Vec<String> = launch
+        .warnings
+        .into_iter()
+        .map(|warning| warning.message)
+        .collect();
     notices.extend(config.notices.iter().cloned());
     notices.extend(doubts(dataset.findings()));
-    Ok(Plan { config, dataset, out_root: launch.out_root, notices, cut })
+    Ok(Plan {
+        config,
+        dataset,
+        out_root: launch.out_root,
+        notices,
+        cut,
+    })
 }
 
 impl Plan {
     /// Keeps a cut by ratio beside the run, or refuses to go on with another one than the run has.
     pub(super) fn keep_split(&self) -> Result<(), Failure> {
-        let Some((cut, dir)) = &self.cut else { return Ok(()) };
+        let Some((cut, dir)) = &self.cut else {
+            return Ok(());
+        };
         cut.keep(dir).map_err(|error| Failure::situation(&error))
     }
 }
 
 /// The benchmark's items, and for a ratio the cut with its folder.
-fn data(config: &EngineConfig, out_root: &Path) -> Result<(Dataset, Option<(Cut, PathBuf)>), DataError> {
+fn data(
+    config: &EngineConfig,
+    out_root: &Path,
+) -> Result<(Dataset, Option<(Cut, PathBuf)>), DataError> {
     let env = &config.env;
     let limit = env.limit.unwrap_or(0);
     let (dataset, cut) = match env.split_mode {
@@ -86,7 +109,8 @@ fn data(config: &EngineConfig, out_root: &Path) -> Result<(Dataset, Option<(Cut,
             let ratio = env.split_ratio.as_deref().unwrap_or(DEFAULT_RATIO);
             let split = RatioSplit {
                 data_path: env.data_path.clone().unwrap_or_default(),
-                ratio: SplitRatio::parse(ratio).map_err(|error| DataError::Splits(error.to_string()))?,
+                ratio: SplitRatio::parse(ratio)
+                    .map_err(|error| DataError::Splits(error.to_string()))?,
                 seed: env.split_seed.unwrap_or(config.train.seed),
             };
             let dir = match &env.split_output_dir {
@@ -98,7 +122,10 @@ fn data(config: &EngineConfig, out_root: &Path) -> Result<(Dataset, Option<(Cut,
             (Dataset::new(rows, limit)?, Some((cut, dir)))
         }
     };
-    let configured = config.train.train_size.and_then(|size| i64::try_from(size).ok());
+    let configured = config
+        .train
+        .train_size
+        .and_then(|size| i64::try_from(size).ok());
     train_size(configured, Some(dataset.split(Split::Train).len()))?;
     Ok((dataset, cut))
 }
@@ -106,15 +133,26 @@ fn data(config: &EngineConfig, out_root: &Path) -> Result<(Dataset, Option<(Cut,
 /// What is doubtful about the data, one sentence a kind.
 fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
     [
-        (Kind::OverlappingContent, "stand in two splits under different ids"),
+        (
+            Kind::OverlappingContent,
+            "stand in two splits under different ids",
+        ),
         (Kind::LeakedAnswer, "have their answer in the question"),
     ]
     .into_iter()
     .filter_map(|(kind, what)| {
-        let ids: Vec<&str> = findings.iter().filter(|f| f.kind == kind).filter_map(|f| f.id.as_deref()).collect();
+        let ids: Vec<&str> = findings
+            .iter()
+            .filter(|f| f.kind == kind)
+            .filter_map(|f| f.id.as_deref())
+            .collect();
         let shown = ids[..ids.len().min(3)].join(", ");
         (!ids.is_empty()).then(|| {
-            format!("{} items {what} ({shown}{}); `data check` lists them", ids.len(), if ids.len() > 3 { ", …" } else { "" })
+            format!(
+                "{} items {what} ({shown}{}); `data check` lists them",
+                ids.len(),
+                if ids.len() > 3 { ", …" } else { "" }
+            )
         })
     })
 }
@@ -123,9 +161,13 @@ fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
 pub(super) fn models(config: &EngineConfig, limits: &[String]) -> Result<ModelsConfig, Failure> {
     let mut budget = NightBudget::none();
     for limits in limits {
-        budget.apply(limits).map_err(|error| config_failure(&error))?;
+        budget
+            .apply(limits)
+            .map_err(|error| config_failure(&error))?;
     }
-    let mut models = config.models().map_err(|error| cli_models::failure(&error))?;
+    let mut models = config
+        .models()
+        .map_err(|error| cli_models::failure(&error))?;
     models.budget = budget.limits();
     Ok(models)
 }
@@ -136,7 +178,10 @@ pub(super) fn environment(
     dataset: Dataset,
     target: Arc<dyn ChatModel>,
 ) -> Result<SearchQa, Failure> {
-    let tokens = config.env.max_completion_tokens.unwrap_or(DEFAULT_REPLY_TOKENS);
+    let tokens = config
+        .env
+        .max_completion_tokens
+        .unwrap_or(DEFAULT_REPLY_TOKENS);
     SearchQa::new(dataset, target, tokens).map_err(|error| Failure::situation(&error))
 }
 
@@ -152,7 +197,10 @@ pub(super) fn initial_skill(config: &EngineConfig) -> Result<String, Failure> {
 pub(super) fn read_skill(path: &Path) -> Result<String, Failure> {
     skillopt_files::read_text(path, 16 << 20)
         .map(|text| text.replace("\r\n", "\n").replace('\r', "\n"))
-        .map_err(|error| Failure::situation(&error).hint("name the skill file, or leave env.skill_init empty to start from nothing"))
+        .map_err(|error| {
+            Failure::situation(&error)
+                .hint("name the skill file, or leave env.skill_init empty to start from nothing")
+        })
 }
 
 /// The trainer's settings.
@@ -170,6 +218,14 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         lr_scheduler: config.optimizer.lr_scheduler,
         edit_budget: config.optimizer.learning_rate,
         min_edit_budget: config.optimizer.min_learning_rate,
+        lr_control: config.optimizer.lr_control_mode,
+        use_slow_update: config.optimizer.use_slow_update,
+        slow_update_samples: config.optimizer.slow_update_samples,
+        slow_update_gated: config.optimizer.slow_update_gate_with_selection,
+        pair_policy: config.optimizer.longitudinal_pair_policy,
+        use_meta_skill: config.optimizer.use_meta_skill,
+        skill_aware: skill_aware(config),
+        consolidate_threshold: config.optimizer.skill_aware_consolidate_threshold,
         use_gate: evaluation.use_gate,
         gate: GateProjection {
             metric: evaluation.gate_metric,
@@ -183,5 +239,13 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,
         ..Settings::default()
+    }
+}
+
+fn skill_aware(config: &EngineConfig) -> SkillAware {
+    match config.optimizer.skill_aware_appendix_source {
+        _ if !config.optimizer.use_skill_aware_reflection => SkillAware::Off,
+        AppendixSource::Both => SkillAware::Both,
+        AppendixSource::FailureOnly => SkillAware::FailureOnly,
     }
 }

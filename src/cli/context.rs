@@ -69,7 +69,9 @@ impl Context {
             let home = config.homes.of(*source, &env)?;
             Some((agent(*source), home))
         });
-        homes.fold(Roots::none(), |roots, (agent, home)| roots.with(agent, home))
+        homes.fold(Roots::none(), |roots, (agent, home)| {
+            roots.with(agent, home)
+        })
     }
 
     /// Takes secrets out of logs, with the configured patterns too.

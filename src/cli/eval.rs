@@ -19,7 +19,9 @@ use crate::trainer::run_dir::RunDir;
 
 /// Score a skill document on a split of a benchmark.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  skillopt-sleep eval --config configs/searchqa.yaml --skill best_skill.md --split test")]
+#[command(
+    after_help = "Example:\n  skillopt-sleep eval --config configs/searchqa.yaml --skill best_skill.md --split test"
+)]
 pub(super) struct Args {
     /// The skill document.
     #[arg(long, value_name = "FILE")]
@@ -51,17 +53,22 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let items = scope.items(&environment);
     let mut observers = Observers::default();
     observers.add(RunDir::open(out_root).map_err(|e| Failure::situation(&e))?);
-    observers.add(TrainingProgress(Progress::new(context.printer.progress(), context.printer.is_quiet())));
+    observers.add(TrainingProgress(Progress::new(
+        context.printer.progress(),
+        context.printer.is_quiet(),
+    )));
     let evaluation = evaluate(&environment, &observers, &items, &skill_text, "eval", ".")
         .await
         .map_err(|error| models::training_failure(&error, Some(&models)))?;
     let skill = std::path::absolute(&args.skill).unwrap_or(args.skill);
     let summary = EvalSummary::of(&evaluation, skill, &args.split);
-    write_atomic_json(&out_root.join("eval_summary.json"), &summary).map_err(|e| Failure::situation(&e))?;
+    write_atomic_json(&out_root.join("eval_summary.json"), &summary)
+        .map_err(|e| Failure::situation(&e))?;
     if args.json {
         context.printer.json("skillopt-sleep.eval/1", &summary);
     } else {
-        let number = |value: Option<f64>| value.map_or("—".to_owned(), |value| format!("{value:.4}"));
+        let number =
+            |value: Option<f64>| value.map_or("—".to_owned(), |value| format!("{value:.4}"));
         context.printer.line(format!(
             "{}: hard {}, soft {} over {} of {} items",
             summary.split,

@@ -13,7 +13,9 @@ use crate::night::{mine, split};
 
 /// Read session logs and show what is there.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  skillopt-sleep harvest list --since 7d\n  skillopt-sleep harvest sources")]
+#[command(
+    after_help = "Examples:\n  skillopt-sleep harvest list --since 7d\n  skillopt-sleep harvest sources"
+)]
 pub(super) struct Args {
     #[command(subcommand)]
     what: What,
@@ -86,10 +88,17 @@ fn list(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
 }
 
 fn line(session: &Session) -> String {
-    let first = session.prompts().next().map(|prompt| prompt.text.as_str()).unwrap_or_default();
+    let first = session
+        .prompts()
+        .next()
+        .map(|prompt| prompt.text.as_str())
+        .unwrap_or_default();
     format!(
         "{:<16}  {:<7} {:<8} {}  {}  {}",
-        session.ended.map(|time| time.strftime("%Y-%m-%d %H:%M").to_string()).unwrap_or_default(),
+        session
+            .ended
+            .map(|time| time.strftime("%Y-%m-%d %H:%M").to_string())
+            .unwrap_or_default(),
         session.agent.name(),
         verdict(session),
         session.id.chars().take(8).collect::<String>(),
@@ -114,8 +123,16 @@ fn account(printer: Printer, gathered: &Gathered) {
         report.files_read,
         problems(report)
     ));
-    for skipped in report.skipped.iter().filter(|skipped| !skipped.detail.is_empty()) {
-        printer.note(format!("  {}: {}", one_line(&skipped.file), one_line(&skipped.detail)));
+    for skipped in report
+        .skipped
+        .iter()
+        .filter(|skipped| !skipped.detail.is_empty())
+    {
+        printer.note(format!(
+            "  {}: {}",
+            one_line(&skipped.file),
+            one_line(&skipped.detail)
+        ));
     }
     for (flaw, count) in &report.flaw_counts {
         printer.note(format!("  lines, {flaw:?}: {count}"));
@@ -127,16 +144,25 @@ fn account(printer: Printer, gathered: &Gathered) {
 
 fn show(context: &Context, args: &Show) -> Result<ExitStatus, Failure> {
     let gathered = gather(context, &Selection::everything())?;
-    let mut found = gathered.sessions.iter().filter(|session| session.id.starts_with(&args.session));
+    let mut found = gathered
+        .sessions
+        .iter()
+        .filter(|session| session.id.starts_with(&args.session));
     let session = match (found.next(), found.next()) {
         (Some(session), None) => session,
         (Some(_), Some(_)) => {
-            return Err(Failure::new(ExitStatus::Situation, format!("several sessions begin with {}", args.session))
-                .hint("give more of the id"));
+            return Err(Failure::new(
+                ExitStatus::Situation,
+                format!("several sessions begin with {}", args.session),
+            )
+            .hint("give more of the id"));
         }
         (None, _) => {
-            return Err(Failure::new(ExitStatus::Situation, format!("there is no session {}", args.session))
-                .hint("see: skillopt-sleep harvest list"));
+            return Err(Failure::new(
+                ExitStatus::Situation,
+                format!("there is no session {}", args.session),
+            )
+            .hint("see: skillopt-sleep harvest list"));
         }
     };
     if args.json {
@@ -154,21 +180,32 @@ fn timeline(printer: Printer, session: &Session) {
             printer.line(format!("\n> {}", one_line(&prompt.text)));
         }
         for call in &turn.tools {
-            let what = call.command.as_ref().map_or(call.arguments.as_str(), |command| command.text.as_str());
+            let what = call
+                .command
+                .as_ref()
+                .map_or(call.arguments.as_str(), |command| command.text.as_str());
             let code = call
                 .command
                 .as_ref()
                 .and_then(|command| command.exit_code)
                 .map(|code| format!(" (exit {code})"))
                 .unwrap_or_default();
-            printer.line(format!("  {} {}{code}", one_line(&call.name), one_line(what)));
+            printer.line(format!(
+                "  {} {}{code}",
+                one_line(&call.name),
+                one_line(what)
+            ));
         }
         if let Some(answer) = &turn.answer {
             printer.line(format!("  {}", one_line(&answer.text)));
         }
     }
     for signal in &session.outcome.signals {
-        printer.line(format!("\noutcome: {:?} {}", signal.kind, one_line(&signal.detail)));
+        printer.line(format!(
+            "\noutcome: {:?} {}",
+            signal.kind,
+            one_line(&signal.detail)
+        ));
     }
 }
 
@@ -180,7 +217,9 @@ fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
         .map_err(|error| Failure::situation(&error))?;
     split::assign(&mut tasks, fractions, config.seed());
     if args.json {
-        context.printer.json("skillopt-sleep.tasks/1", &json!({ "tasks": tasks }));
+        context
+            .printer
+            .json("skillopt-sleep.tasks/1", &json!({ "tasks": tasks }));
         return Ok(ExitStatus::Done);
     }
     for task in &tasks {
@@ -206,19 +245,29 @@ fn sources(context: &Context, json: bool) -> Result<ExitStatus, Failure> {
         let sources: Vec<_> = found
             .iter()
             .map(|(info, roots)| {
-                let roots: Vec<_> = roots.iter().map(|root| json!({"path": root, "exists": root.exists()})).collect();
+                let roots: Vec<_> = roots
+                    .iter()
+                    .map(|root| json!({"path": root, "exists": root.exists()}))
+                    .collect();
                 json!({ "source": info, "roots": roots })
             })
             .collect();
-        context.printer.json("skillopt-sleep.sources/1", &json!({ "sources": sources }));
+        context
+            .printer
+            .json("skillopt-sleep.sources/1", &json!({ "sources": sources }));
         return Ok(ExitStatus::Done);
     }
     for (info, roots) in found {
-        context.printer.line(format!("{} ({})", info.title, info.agent.name()));
+        context
+            .printer
+            .line(format!("{} ({})", info.title, info.agent.name()));
         context.printer.line(format!("  reads  {}", info.reads));
         for root in roots {
             let there = if root.exists() { "" } else { " (not there)" };
-            context.printer.line(format!("  from   {}{there}", one_line(&root.display().to_string())));
+            context.printer.line(format!(
+                "  from   {}{there}",
+                one_line(&root.display().to_string())
+            ));
         }
     }
     Ok(ExitStatus::Done)

@@ -11,6 +11,7 @@ mod failure;
 mod flags;
 mod harvest;
 mod log;
+mod logging;
 mod models;
 mod output;
 mod progress;
@@ -30,13 +31,20 @@ pub use failure::{ExitStatus, Failure};
 pub use flags::ConfigArgs;
 use output::{ColorChoice, Printer};
 
+use crate::config::Paths;
+
 /// Learns from the coding agents on this machine while nobody uses them.
 ///
 /// Reads their session logs, mines tasks, replays them against candidate edits of the skill documents
 /// that the agents read, keeps only edits that a held-out gate accepts, and stages them for you to
 /// review. Nothing is changed before you adopt it.
 #[derive(Debug, Parser)]
-#[command(name = "skillopt-sleep", version, arg_required_else_help = true, max_term_width = 100)]
+#[command(
+    name = "skillopt-sleep",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 100
+)]
 #[command(after_help = "Start with: skillopt-sleep demo")]
 pub struct Cli {
     /// More detail in the log; twice for everything.
@@ -82,16 +90,20 @@ enum Command {
 }
 
 impl Cli {
-    /// The level of the log on standard error.
-    #[must_use]
-    pub fn log_filter(&self) -> &'static str {
-        match (self.quiet, self.verbose) {
+    /// Starts logging for this command.
+    pub fn start_logging(&self) {
+        let level = match (self.quiet, self.verbose) {
             (true, _) => "error",
             (_, 0) => "warn",
             (_, 1) => "info",
             (_, 2) => "debug",
             _ => "trace",
-        }
+        };
+        let paths = match self.command {
+            Command::Run(_) => Paths::find(self.config.as_deref(), &models::env).ok(),
+            _ => None,
+        };
+        logging::start(level, paths.map(|paths| paths.logs()).as_deref());
     }
 
     /// Runs the command.

@@ -41,8 +41,11 @@ pub(super) fn failure(error: &ModelError) -> Failure {
 /// Training that stopped: one sentence, with what to check when the cause is a model.
 pub(super) fn training_failure(error: &TrainError, models: Option<&Models>) -> Failure {
     if let Some((role, cause)) = models.and_then(Models::tripped) {
-        return Failure::new(ExitStatus::NoModel, format!("the {role} model cannot be used: {}", cause.message))
-            .hint(what_to_check(cause.kind));
+        return Failure::new(
+            ExitStatus::NoModel,
+            format!("the {role} model cannot be used: {}", cause.message),
+        )
+        .hint(what_to_check(cause.kind));
     }
     match error {
         TrainError::Budget(message) => Failure::new(ExitStatus::Budget, message.clone())
@@ -62,12 +65,22 @@ pub(super) fn training_failure(error: &TrainError, models: Option<&Models>) -> F
 
 fn what_to_check(kind: CallErrorKind) -> &'static str {
     match kind {
-        CallErrorKind::Unauthorized => "check the key (OPENAI_COMPATIBLE_API_KEY, or the role's own variable)",
-        CallErrorKind::NotFound => "check the model's name and that the base URL ends where the API begins, often in /v1",
-        CallErrorKind::Connection | CallErrorKind::Timeout => "check the base URL and that the server is running",
-        CallErrorKind::Empty => "the model answers with nothing: check that it is a chat model and its token limit",
+        CallErrorKind::Unauthorized => {
+            "check the key (OPENAI_COMPATIBLE_API_KEY, or the role's own variable)"
+        }
+        CallErrorKind::NotFound => {
+            "check the model's name and that the base URL ends where the API begins, often in /v1"
+        }
+        CallErrorKind::Connection | CallErrorKind::Timeout => {
+            "check the base URL and that the server is running"
+        }
+        CallErrorKind::Empty => {
+            "the model answers with nothing: check that it is a chat model and its token limit"
+        }
         CallErrorKind::RateLimited => "the provider limits this key: lower `concurrency`, or wait",
-        CallErrorKind::Malformed => "the answer is not of the Chat Completions protocol: check the base URL",
+        CallErrorKind::Malformed => {
+            "the answer is not of the Chat Completions protocol: check the base URL"
+        }
         _ => "see the message; state is kept, and the same command goes on",
     }
 }

@@ -38,6 +38,7 @@ impl Progress {
 
     fn say(&self, text: &str) {
         self.clear();
+        tracing::info!("{}", text.trim_start());
         if !self.quiet {
             use std::io::Write as _;
             let _ = writeln!(io::stderr(), "{text}");
@@ -55,7 +56,13 @@ impl Progress {
         }
         bar.set_message(format!("{what} 0/{of}"));
         bar.enable_steady_tick(Duration::from_millis(120));
-        *self.line() = Some(Line { bar, what: what.to_owned(), done: 0, of, passed: 0 });
+        *self.line() = Some(Line {
+            bar,
+            what: what.to_owned(),
+            done: 0,
+            of,
+            passed: 0,
+        });
     }
 
     fn advance(&self, passed: bool) {
@@ -76,25 +83,43 @@ impl Progress {
     }
 
     fn line(&self) -> std::sync::MutexGuard<'_, Option<Line>> {
-        self.bar.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.bar
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// Shows an event of the trainer.
     pub(super) fn training(&self, event: &Event<'_>) {
         match event {
-            Event::RunStarted { environment, total_steps, completed_steps, .. } if *completed_steps > 0 => {
+            Event::RunStarted {
+                environment,
+                total_steps,
+                completed_steps,
+                ..
+            } if *completed_steps > 0 => {
                 self.say(&format!(
                     "  going on with {environment}: {completed_steps} of {total_steps} steps are done"
                 ));
             }
             Event::EvaluationStarted { dir, items } => self.start(&format!("  {dir}"), *items),
-            Event::RolloutFinished { hard, .. } => self.advance(hard.is_some_and(|hard| hard >= 1.0)),
-            Event::EvaluationFinished { dir, scores, measured, rollouts } if !dir.contains("/rollout") => {
+            Event::RolloutFinished { hard, .. } => {
+                self.advance(hard.is_some_and(|hard| hard >= 1.0))
+            }
+            Event::EvaluationFinished {
+                dir,
+                scores,
+                measured,
+                rollouts,
+            } if !dir.contains("/rollout") => {
                 let mean = scores.map_or("nothing measured".to_owned(), |s| {
                     format!("hard {:.3}, soft {:.3}", s.hard, s.soft)
                 });
                 let missing = rollouts.len() - measured;
-                let missing = if missing == 0 { String::new() } else { format!(", {missing} not measured") };
+                let missing = if missing == 0 {
+                    String::new()
+                } else {
+                    format!(", {missing} not measured")
+                };
                 self.say(&format!("  {dir}: {mean}{missing}"));
             }
             Event::GateDecided { step, verdict } => {
@@ -103,7 +128,9 @@ impl Progress {
                     "  step {step}: {} ({:.3} → {}; {wins} won, {losses} lost, {ties} even)",
                     verdict.action.name(),
                     verdict.current_score,
-                    verdict.candidate_score.map_or("—".to_owned(), |score| format!("{score:.3}")),
+                    verdict
+                        .candidate_score
+                        .map_or("—".to_owned(), |score| format!("{score:.3}")),
                 ));
             }
             Event::StepFinished { record, .. } if record.candidate_gate_score.is_none() => {
@@ -119,20 +146,37 @@ impl Watch for Progress {
     fn watch(&self, event: &NightEvent<'_>) {
         match event {
             NightEvent::Started { night, resumed } => {
-                self.say(&format!("night {night}{}", if *resumed { ", going on" } else { "" }));
+                self.say(&format!(
+                    "night {night}{}",
+                    if *resumed { ", going on" } else { "" }
+                ));
             }
-            NightEvent::Harvested { sessions, files, skipped } => self.say(&format!(
+            NightEvent::Harvested {
+                sessions,
+                files,
+                skipped,
+            } => self.say(&format!(
                 "harvest: {sessions} sessions from {files} files{}",
-                if *skipped == 0 { String::new() } else { format!(" ({skipped} things skipped, see the report)") }
+                if *skipped == 0 {
+                    String::new()
+                } else {
+                    format!(" ({skipped} things skipped, see the report)")
+                }
             )),
-            NightEvent::Mined { train, validation, test } => self.say(&format!(
+            NightEvent::Mined {
+                train,
+                validation,
+                test,
+            } => self.say(&format!(
                 "mine: {} tasks ({train} train, {validation} validation, {test} test)",
                 train + validation + test
             )),
             NightEvent::TrainingStarted { document } => self.say(&format!("train: {document}")),
             NightEvent::Training { training, .. } => self.training(training),
             NightEvent::TrainingFinished { .. } => self.clear(),
-            NightEvent::Staged { proposal, path } => self.say(&format!("stage: {proposal} for {path}")),
+            NightEvent::Staged { proposal, path } => {
+                self.say(&format!("stage: {proposal} for {path}"))
+            }
             NightEvent::Finished { .. } => self.clear(),
         }
     }

@@ -36,11 +36,18 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
     if args.dry_run {
         let preview = dry_run_revert(&plan, &context.paths.state, &roots).map_err(failed)?;
         if args.json {
-            context.printer.json("skillopt-sleep.revert-preview/1", &serde_json::json!({ "documents": preview }));
+            context.printer.json(
+                "skillopt-sleep.revert-preview/1",
+                &serde_json::json!({ "documents": preview }),
+            );
             return Ok(ExitStatus::Done);
         }
         for planned in &preview {
-            let what = if planned.removes { "would remove" } else { "would change" };
+            let what = if planned.removes {
+                "would remove"
+            } else {
+                "would change"
+            };
             context.printer.line(format!(
                 "{what} {}",
                 display_safe(&planned.document.real_path.display().to_string())
@@ -60,7 +67,11 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
         return Ok(ExitStatus::Done);
     }
     for document in &done.documents {
-        let what = if document.after.is_some() { "restored" } else { "removed" };
+        let what = if document.after.is_some() {
+            "restored"
+        } else {
+            "removed"
+        };
         context.printer.line(format!(
             "{}: {what} {}",
             done.id,

@@ -16,8 +16,10 @@ use crate::night::stage::with_edits;
 ///
 /// Accepting writes nothing but the decision; `adopt` changes the document.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  skillopt-sleep review --list\n  skillopt-sleep review n1-1 --show\n  \
-skillopt-sleep review n1-1 --accept=1,3 --reject=2 --reason \"too specific\"")]
+#[command(
+    after_help = "Examples:\n  skillopt-sleep review --list\n  skillopt-sleep review n1-1 --show\n  \
+skillopt-sleep review n1-1 --accept=1,3 --reject=2 --reason \"too specific\""
+)]
 pub(super) struct Args {
     /// Proposals by id; all that wait when none is named.
     #[arg(value_name = "PROPOSAL")]
@@ -65,11 +67,19 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
     }
     let listing = area.list().map_err(|error| Failure::situation(&error))?;
     let chosen: Vec<Staged> = if args.proposals.is_empty() {
-        listing.staged.into_iter().filter(|s| args.all || s.status.is_open()).collect()
+        listing
+            .staged
+            .into_iter()
+            .filter(|s| args.all || s.status.is_open())
+            .collect()
     } else {
         find(&area, &args.proposals)?
     };
-    let chosen = if args.show || args.json { with_texts(&area, chosen)? } else { chosen };
+    let chosen = if args.show || args.json {
+        with_texts(&area, chosen)?
+    } else {
+        chosen
+    };
     let unreadable: Vec<String> = listing.unreadable.iter().map(ToString::to_string).collect();
     if args.json {
         context.printer.json(
@@ -114,7 +124,10 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
 pub(super) fn with_texts(area: &StagingArea, listed: Vec<Staged>) -> Result<Vec<Staged>, Failure> {
     listed
         .into_iter()
-        .map(|staged| area.load(&staged.proposal.id).map_err(|error| Failure::situation(&error)))
+        .map(|staged| {
+            area.load(&staged.proposal.id)
+                .map_err(|error| Failure::situation(&error))
+        })
         .collect()
 }
 
@@ -173,13 +186,20 @@ fn reject(
     let id = &staged.proposal.id;
     area.reject(id, selection(edits)?, reason, Timestamp::now())
         .map_err(|error| Failure::situation(&error))?;
-    context.printer.note(format!("{id}: rejected {}", described(edits)));
+    context
+        .printer
+        .note(format!("{id}: rejected {}", described(edits)));
     Ok(())
 }
 
 /// Accepts edits. What will be written is the whole proposed text, or the base with just the
 /// accepted edits applied again; the decision is bound to that text.
-fn accept(context: &Context, area: &StagingArea, staged: &Staged, edits: &str) -> Result<(), Failure> {
+fn accept(
+    context: &Context,
+    area: &StagingArea,
+    staged: &Staged,
+    edits: &str,
+) -> Result<(), Failure> {
     let proposal = &staged.proposal;
     let selection = selection(edits)?;
     let text = match &selection {
@@ -218,7 +238,11 @@ fn with_chosen(staged: &Staged, chosen: &[usize]) -> Result<String, Failure> {
         path: Path::new(&proposal.document.path).to_owned(),
         text: proposal.base.existed.then(|| proposal.base.normal()),
     };
-    let edits: Vec<_> = proposal.edits.iter().filter(|edit| chosen.contains(&edit.index)).collect();
+    let edits: Vec<_> = proposal
+        .edits
+        .iter()
+        .filter(|edit| chosen.contains(&edit.index))
+        .collect();
     with_edits(&document, &edits).map_err(|error| Failure::situation(&error))
 }
 
@@ -232,11 +256,18 @@ fn selection(edits: &str) -> Result<EditSelection, Failure> {
         .collect::<Result<Vec<_>, _>>()
         .map(EditSelection::Some)
         .map_err(|_| {
-            Failure::new(ExitStatus::Situation, format!("`{edits}` is no list of edit numbers"))
-                .hint("write them like --accept=1,3")
+            Failure::new(
+                ExitStatus::Situation,
+                format!("`{edits}` is no list of edit numbers"),
+            )
+            .hint("write them like --accept=1,3")
         })
 }
 
 fn described(edits: &str) -> String {
-    if edits == "all" { "all edits".to_owned() } else { format!("edits {edits}") }
+    if edits == "all" {
+        "all edits".to_owned()
+    } else {
+        format!("edits {edits}")
+    }
 }

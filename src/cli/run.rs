@@ -23,8 +23,10 @@ use crate::store::{NightStatus, Store};
 ///
 /// Nothing that an agent reads is changed; `review` and `adopt` do that.
 #[derive(Debug, Default, clap::Args)]
-#[command(after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
---budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1")]
+#[command(
+    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
+--budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1"
+)]
 pub(super) struct Args {
     /// Read, mine and show the plan; no model call, nothing staged.
     #[arg(long)]
@@ -68,7 +70,10 @@ pub(super) async fn night(
     let night = Night {
         config,
         paths: &context.paths,
-        watch: Arc::new(Progress::new(context.printer.progress(), context.printer.is_quiet())),
+        watch: Arc::new(Progress::new(
+            context.printer.progress(),
+            context.printer.is_quiet(),
+        )),
     };
     let outcome = night
         .run(plan, |journal| {
@@ -88,34 +93,57 @@ fn configured(mut config: NightConfig, args: &Args) -> Result<NightConfig, Failu
         config.max_tasks = max_tasks as usize;
     }
     for limits in &args.budget {
-        config.budget.apply(limits).map_err(|error| config_failure(&error))?;
+        config
+            .budget
+            .apply(limits)
+            .map_err(|error| config_failure(&error))?;
     }
     for text in &args.model {
-        config.models.select(text).map_err(|error| models::failure(&error))?;
+        config
+            .models
+            .select(text)
+            .map_err(|error| models::failure(&error))?;
     }
     config.validate().map_err(|error| config_failure(&error))?;
     Ok(config)
 }
 
-pub(super) fn plan(context: &Context, config: &NightConfig, args: &Args) -> Result<NightPlan, Failure> {
+pub(super) fn plan(
+    context: &Context,
+    config: &NightConfig,
+    args: &Args,
+) -> Result<NightPlan, Failure> {
     let (documents, roots) = documents(context, config, args)?;
     Ok(NightPlan {
-        gatherer: args.sessions.gatherer(context, config, usual_since(context, config)?)?,
+        gatherer: args
+            .sessions
+            .gatherer(context, config, usual_since(context, config)?)?,
         documents,
         roots,
     })
 }
 
 /// A night looks at what came since the last complete one, the first one as far back as configured.
-pub(super) fn usual_since(context: &Context, config: &NightConfig) -> Result<Option<Timestamp>, Failure> {
+pub(super) fn usual_since(
+    context: &Context,
+    config: &NightConfig,
+) -> Result<Option<Timestamp>, Failure> {
     if context.paths.database().exists() {
-        let store = Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
-        let nights = store.nights(100).map_err(|error| Failure::situation(&error))?;
-        if let Some(last) = nights.iter().find(|night| night.status == NightStatus::Done) {
+        let store =
+            Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
+        let nights = store
+            .nights(100)
+            .map_err(|error| Failure::situation(&error))?;
+        if let Some(last) = nights
+            .iter()
+            .find(|night| night.status == NightStatus::Done)
+        {
             return Ok(Some(last.started));
         }
     }
-    Ok(config.first_lookback().and_then(|span| Timestamp::now().checked_sub(span.duration()).ok()))
+    Ok(config
+        .first_lookback()
+        .and_then(|span| Timestamp::now().checked_sub(span.duration()).ok()))
 }
 
 /// The documents that may change, and where documents may lie.
@@ -158,27 +186,41 @@ fn documents(
 
 /// The instruction files of the projects that are there.
 fn memory_documents(projects: &[PathBuf], files: &[PathBuf]) -> Vec<PlannedDocument> {
-    let paths = projects.iter().flat_map(|project| files.iter().map(|file| project.join(file)));
-    paths.filter(|path| path.exists()).map(|path| document_at(&path)).collect()
+    let paths = projects
+        .iter()
+        .flat_map(|project| files.iter().map(|file| project.join(file)));
+    paths
+        .filter(|path| path.exists())
+        .map(|path| document_at(&path))
+        .collect()
 }
 
 /// The skill that nights keep: the configured file, else one of our own in Claude Code's home.
 fn managed_skill(context: &Context, config: &NightConfig) -> Result<PlannedDocument, Failure> {
     let skill = &config.documents.skill;
     match &skill.path {
-        Some(path) => Ok(document_at(&absolute(&crate::config::paths::expand(path, &models::env)))),
+        Some(path) => Ok(document_at(&absolute(&crate::config::paths::expand(
+            path,
+            &models::env,
+        )))),
         None => named_skill(context, &skill.name),
     }
 }
 
 fn named_skill(context: &Context, name: &str) -> Result<PlannedDocument, Failure> {
     let name = skillopt_staging::skill_name(name).ok_or_else(|| {
-        Failure::new(ExitStatus::Situation, format!("`{name}` cannot be a skill's name"))
-            .hint("give a plain folder name, or the path of the SKILL.md")
+        Failure::new(
+            ExitStatus::Situation,
+            format!("`{name}` cannot be a skill's name"),
+        )
+        .hint("give a plain folder name, or the path of the SKILL.md")
     })?;
     let home = context.claude_home().ok_or_else(|| {
-        Failure::new(ExitStatus::Situation, "there is no home directory to keep the skill in")
-            .hint("set documents.skill.path in the configuration")
+        Failure::new(
+            ExitStatus::Situation,
+            "there is no home directory to keep the skill in",
+        )
+        .hint("set documents.skill.path in the configuration")
     })?;
     Ok(PlannedDocument {
         kind: DocumentKind::Skill,
@@ -190,7 +232,10 @@ fn named_skill(context: &Context, name: &str) -> Result<PlannedDocument, Failure
 /// A document by its path: a SKILL.md is a skill named like its folder, anything else an instruction
 /// file.
 fn document_at(path: &std::path::Path) -> PlannedDocument {
-    let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let file = path
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default();
     let folder = path.parent().and_then(|parent| parent.file_name());
     if file == "SKILL.md" {
         PlannedDocument {
@@ -252,7 +297,9 @@ fn finish(
         return Err(failure(error, used.as_deref()));
     }
     if used.is_some_and(|models| models.are_scripted()) {
-        context.printer.note("no real model was called: the replies came from a script");
+        context
+            .printer
+            .note("no real model was called: the replies came from a script");
     }
     Ok(ExitStatus::Done)
 }
@@ -269,7 +316,9 @@ pub(super) fn show(context: &Context, report: &NightReport) {
         report.tasks.total().to_string(),
         usage.calls.to_string(),
         usage.total_tokens().to_string(),
-        report.usd.map_or("—".to_owned(), |usd| format!("${usd:.4}")),
+        report
+            .usd
+            .map_or("—".to_owned(), |usd| format!("${usd:.4}")),
     ]);
     printer.line(table.to_string());
     for document in &report.documents {

@@ -46,7 +46,11 @@ impl Selection {
     /// The configuration with what the command line says on top.
     pub(super) fn apply(&self, config: &mut NightConfig) -> Result<(), Failure> {
         if !self.source.is_empty() {
-            config.sources = self.source.iter().map(|name| source(name)).collect::<Result<_, _>>()?;
+            config.sources = self
+                .source
+                .iter()
+                .map(|name| source(name))
+                .collect::<Result<_, _>>()?;
         }
         if self.max_sessions.is_some() {
             config.max_sessions = self.max_sessions;
@@ -62,9 +66,9 @@ impl Selection {
         usual: Option<Timestamp>,
     ) -> Result<Gatherer, Failure> {
         let since = match &self.since {
-            Some(text) => Some(since(text, Timestamp::now(), &TimeZone::system()).map_err(|reason| {
-                Failure::new(ExitStatus::Situation, format!("--since {text}: {reason}"))
-            })?),
+            Some(text) => Some(since(text, Timestamp::now(), &TimeZone::system()).map_err(
+                |reason| Failure::new(ExitStatus::Situation, format!("--since {text}: {reason}")),
+            )?),
             None => usual,
         };
         Ok(Gatherer {
@@ -99,7 +103,9 @@ fn source(name: &str) -> Result<Source, Failure> {
     match name {
         "claude" => Ok(Source::Claude),
         "codex" => Ok(Source::Codex),
-        other => Err(Failure::new(ExitStatus::Situation, format!("`{other}` is no log source"))
-            .hint("the sources are claude and codex")),
+        other => Err(
+            Failure::new(ExitStatus::Situation, format!("`{other}` is no log source"))
+                .hint("the sources are claude and codex"),
+        ),
     }
 }

@@ -38,14 +38,24 @@ pub(super) fn gain(gate: &GateRecord) -> String {
         .interval
         .map(|(low, high)| format!(" [{low:+.3}, {high:+.3}]"))
         .unwrap_or_default();
-    format!("{baseline:.3} → {candidate:.3} ({:+.3}{interval})", candidate - baseline)
+    format!(
+        "{baseline:.3} → {candidate:.3} ({:+.3}{interval})",
+        candidate - baseline
+    )
 }
 
 /// The whole proposal: what it is, its edits with the evidence, the gate's table, the diff.
 pub(super) fn show(printer: Printer, staged: &Staged) {
     let proposal = &staged.proposal;
-    printer.line(format!("proposal  {} ({})", proposal.id, status(&staged.status)));
-    printer.line(format!("document  {}", one_line(&proposal.document.path.display().to_string())));
+    printer.line(format!(
+        "proposal  {} ({})",
+        proposal.id,
+        status(&staged.status)
+    ));
+    printer.line(format!(
+        "document  {}",
+        one_line(&proposal.document.path.display().to_string())
+    ));
     printer.line(format!(
         "gate      {} · {} {} over {} validation tasks: {} better, {} worse, {} even, {} not measured",
         one_line(&proposal.gate.action),
@@ -61,7 +71,11 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
         "cost      {} calls, {} tokens{}",
         proposal.cost.calls,
         proposal.cost.tokens,
-        proposal.cost.usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default()
+        proposal
+            .cost
+            .usd
+            .map(|usd| format!(", ${usd:.4}"))
+            .unwrap_or_default()
     ));
     if !proposal.verified {
         printer.line("NOT VERIFIED: no held-out task stands behind this suggestion");
@@ -82,13 +96,20 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
         }
     }
     for rejected in &proposal.rejected {
-        printer.line(format!("\nturned down by the gate ({})", gain(&rejected.gate)));
+        printer.line(format!(
+            "\nturned down by the gate ({})",
+            gain(&rejected.gate)
+        ));
         for edit in &rejected.edits {
             printer.line(format!("  - {}", one_line(&content(edit))));
         }
     }
     for finding in &proposal.lint {
-        printer.line(format!("\nrisk: {} {}", one_line(&finding.rule), one_line(&finding.excerpt)));
+        printer.line(format!(
+            "\nrisk: {} {}",
+            one_line(&finding.rule),
+            one_line(&finding.excerpt)
+        ));
     }
     printer.line("");
     printer.diff(&diff(staged));
@@ -98,11 +119,20 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
 pub(super) fn diff(staged: &Staged) -> String {
     let proposal = &staged.proposal;
     let path = proposal.document.path.display().to_string();
-    display_safe(&unified_diff(&proposal.base.normal(), &proposal.proposed.text, &path))
+    display_safe(&unified_diff(
+        &proposal.base.normal(),
+        &proposal.proposed.text,
+        &path,
+    ))
 }
 
 fn edit_text(edit: &StagedEdit) -> String {
-    let mut text = format!("edit {}  {}: {}\n", edit.index, one_line(&edit.op), one_line(&content(edit)));
+    let mut text = format!(
+        "edit {}  {}: {}\n",
+        edit.index,
+        one_line(&edit.op),
+        one_line(&content(edit))
+    );
     match edit.status {
         EditStatus::Applied => {}
         EditStatus::NoOp => text.push_str("  changes nothing\n"),
@@ -128,12 +158,18 @@ fn edit_text(edit: &StagedEdit) -> String {
 
 /// What an edit writes, or what it takes away.
 fn content(edit: &StagedEdit) -> String {
-    if edit.content.trim().is_empty() { edit.target.clone() } else { edit.content.clone() }
+    if edit.content.trim().is_empty() {
+        edit.target.clone()
+    } else {
+        edit.content.clone()
+    }
 }
 
 fn status(status: &Status) -> String {
     match status {
-        Status::Rejected { reason, .. } if !reason.is_empty() => format!("rejected: {}", one_line(reason)),
+        Status::Rejected { reason, .. } if !reason.is_empty() => {
+            format!("rejected: {}", one_line(reason))
+        }
         Status::Adopted { adoption, .. } => format!("adopted as {adoption}"),
         Status::Reverted { adoption, by, .. } => format!("adopted as {adoption}, reverted by {by}"),
         Status::Superseded { by } => format!("superseded by {by}"),

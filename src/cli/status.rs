@@ -59,12 +59,20 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
 }
 
 fn standing(context: &Context) -> Result<Standing, Failure> {
-    let store = Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
-    let nights = store.nights(1).map_err(|error| Failure::situation(&error))?;
+    let store =
+        Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
+    let nights = store
+        .nights(1)
+        .map_err(|error| Failure::situation(&error))?;
     let area = staged::open(&context.paths.staging())?;
     let listing = area.list().map_err(|error| Failure::situation(&error))?;
     let ledger = Ledger::open(&context.paths.state).map_err(|error| Failure::situation(&error))?;
-    let problems = listing.unreadable.iter().chain(&ledger.unreadable).map(ToString::to_string).collect();
+    let problems = listing
+        .unreadable
+        .iter()
+        .chain(&ledger.unreadable)
+        .map(ToString::to_string)
+        .collect();
     Ok(Standing {
         state: context.paths.state.clone(),
         config: context.paths.config.clone(),
@@ -90,7 +98,11 @@ fn standing(context: &Context) -> Result<Standing, Failure> {
                 at: operation.at,
                 reverts: operation.reverts.clone(),
                 in_force: ledger.is_in_force(&operation.id),
-                documents: operation.documents.iter().map(|document| document.path.clone()).collect(),
+                documents: operation
+                    .documents
+                    .iter()
+                    .map(|document| document.path.clone())
+                    .collect(),
             })
             .collect(),
         problems,
@@ -103,7 +115,11 @@ fn show(context: &Context, standing: &Standing) {
         None => printer.line("no night yet; start with: skillopt-sleep run --dry-run"),
         Some(night) => {
             let count = |pointer: &str| {
-                night.report.as_ref().and_then(|report| report.pointer(pointer)).and_then(Value::as_u64)
+                night
+                    .report
+                    .as_ref()
+                    .and_then(|report| report.pointer(pointer))
+                    .and_then(Value::as_u64)
             };
             printer.line(format!(
                 "last night  {} · {} · {} · {} sessions",
@@ -114,7 +130,11 @@ fn show(context: &Context, standing: &Standing) {
             ));
         }
     }
-    let open: Vec<_> = standing.proposals.iter().filter(|proposal| proposal.status.is_open()).collect();
+    let open: Vec<_> = standing
+        .proposals
+        .iter()
+        .filter(|proposal| proposal.status.is_open())
+        .collect();
     if open.is_empty() {
         printer.line("waits       nothing");
     }
@@ -126,7 +146,11 @@ fn show(context: &Context, standing: &Standing) {
             one_line(&proposal.document.display().to_string())
         ));
     }
-    for adoption in standing.adoptions.iter().filter(|adoption| adoption.in_force) {
+    for adoption in standing
+        .adoptions
+        .iter()
+        .filter(|adoption| adoption.in_force)
+    {
         printer.line(format!(
             "adopted     {} {} {}",
             adoption.id,

@@ -27,8 +27,10 @@ use crate::trainer::{Trained, Trainer};
 ///
 /// Killed or interrupted, the same command goes on where it was; no finished model call is made again.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  skillopt-sleep train --config configs/searchqa.yaml --out-root runs/first \\\n    \
---set env.split_dir=data/searchqa --set train.num_epochs=1")]
+#[command(
+    after_help = "Example:\n  skillopt-sleep train --config configs/searchqa.yaml --out-root runs/first \\\n    \
+--set env.split_dir=data/searchqa --set train.num_epochs=1"
+)]
 pub(super) struct Args {
     #[command(flatten)]
     config: ConfigArgs,
@@ -62,21 +64,44 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         context.printer.note(notice);
     }
     if args.dry_run {
-        return Ok(show(context, &plan.config, &plan.dataset, &settings, &plan.out_root));
+        return Ok(show(
+            context,
+            &plan.config,
+            &plan.dataset,
+            &settings,
+            &plan.out_root,
+        ));
     }
     let initial = bench::initial_skill(&plan.config)?;
     let out_root = plan.out_root.clone();
     skillopt_files::create_private_dir(&out_root).map_err(|e| Failure::situation(&e))?;
-    let _lock = Lock::acquire(&out_root.join(".lock"), "a training run").map_err(|e| Failure::situation(&e))?;
+    let _lock = Lock::acquire(&out_root.join(".lock"), "a training run")
+        .map_err(|e| Failure::situation(&e))?;
     let config = &plan.config;
     same_configuration(&out_root, config, args.resume)?;
     plan.keep_split()?;
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
-    let state = run.load().map_err(|e| Failure::situation(&e))?.unwrap_or_else(|| State::new(initial));
-    let models = models::build(&bench::models(config, &args.budget)?, &out_root.join("calls.db"))
-        .map_err(|error| models::failure(&error))?;
-    write_atomic_json(&out_root.join("config.json"), &config.to_json()).map_err(|e| Failure::situation(&e))?;
-    let trained = train(context, config, plan.dataset.clone(), settings, run, &models, state).await?;
+    let state = run
+        .load()
+        .map_err(|e| Failure::situation(&e))?
+        .unwrap_or_else(|| State::new(initial));
+    let models = models::build(
+        &bench::models(config, &args.budget)?,
+        &out_root.join("calls.db"),
+    )
+    .map_err(|error| models::failure(&error))?;
+    write_atomic_json(&out_root.join("config.json"), &config.to_json())
+        .map_err(|e| Failure::situation(&e))?;
+    let trained = train(
+        context,
+        config,
+        plan.dataset.clone(),
+        settings,
+        run,
+        &models,
+        state,
+    )
+    .await?;
     report(context, &args, &trained, &models, &out_root);
     Ok(ExitStatus::Done)
 }
@@ -94,7 +119,10 @@ async fn train(
     let environment = bench::environment(config, dataset, Arc::clone(&models.target))?;
     let mut observers = Observers::default();
     observers.add(run);
-    observers.add(TrainingProgress(Progress::new(context.printer.progress(), context.printer.is_quiet())));
+    observers.add(TrainingProgress(Progress::new(
+        context.printer.progress(),
+        context.printer.is_quiet(),
+    )));
     let trainer = Trainer::new(
         &environment,
         Arc::clone(&models.optimizer),
@@ -108,7 +136,11 @@ async fn train(
 }
 
 /// A run directory was made with one configuration; another one would mix two experiments.
-fn same_configuration(out_root: &Path, config: &EngineConfig, resume: Option<Resume>) -> Result<(), Failure> {
+fn same_configuration(
+    out_root: &Path,
+    config: &EngineConfig,
+    resume: Option<Resume>,
+) -> Result<(), Failure> {
     let path = out_root.join("config.json");
     if !path.exists() || resume == Some(Resume::Force) {
         return Ok(());
@@ -136,14 +168,22 @@ fn changed_keys(before: &Value, after: &Value) -> Vec<String> {
     let before = before.as_object().unwrap_or(&empty);
     let after = after.as_object().unwrap_or(&empty);
     // A run directory may be moved.
-    let mut keys: Vec<&String> = before.keys().chain(after.keys()).filter(|key| *key != "out_root").collect();
+    let mut keys: Vec<&String> = before
+        .keys()
+        .chain(after.keys())
+        .filter(|key| *key != "out_root")
+        .collect();
     keys.sort_unstable();
     keys.dedup();
     keys.into_iter()
         .filter(|key| before.get(*key) != after.get(*key))
         .map(|key| {
             let show = |value: Option<&Value>| value.map_or("absent".to_owned(), Value::to_string);
-            format!("{key} ({} → {})", show(before.get(key)), show(after.get(key)))
+            format!(
+                "{key} ({} → {})",
+                show(before.get(key)),
+                show(after.get(key))
+            )
         })
         .collect()
 }
@@ -158,15 +198,31 @@ fn show(
 ) -> ExitStatus {
     use crate::trainer::environment::Split;
     let count = |split| dataset.split(split).len();
-    let (train, selection, test) = (count(Split::Train), count(Split::Selection), count(Split::Test));
+    let (train, selection, test) = (
+        count(Split::Train),
+        count(Split::Selection),
+        count(Split::Test),
+    );
     let limited = |n: usize, limit: usize| if limit == 0 { n } else { n.min(limit) };
-    let steps = settings.steps_per_epoch(train).saturating_mul(settings.epochs) as usize;
+    let steps = settings
+        .steps_per_epoch(train)
+        .saturating_mul(settings.epochs) as usize;
     let scored = limited(selection, settings.selection_items);
-    let tested = if settings.eval_test { 2 * limited(test, settings.test_items) } else { 0 };
+    let tested = if settings.eval_test {
+        2 * limited(test, settings.test_items)
+    } else {
+        0
+    };
     let target = scored + settings.epochs as usize * train + steps * scored + tested;
     let printer = context.printer;
-    printer.line(format!("environment  {}: {train} train, {selection} selection, {test} test", config.env.name));
-    printer.line(format!("steps        {steps} in {} epochs", settings.epochs));
+    printer.line(format!(
+        "environment  {}: {train} train, {selection} selection, {test} test",
+        config.env.name
+    ));
+    printer.line(format!(
+        "steps        {steps} in {} epochs",
+        settings.epochs
+    ));
     printer.line(format!("target       at most {target} calls"));
     printer.line(format!("run          {}", out_root.display()));
     ExitStatus::Done
@@ -189,19 +245,32 @@ fn report(context: &Context, args: &Args, trained: &Trained, models: &Models, ou
         number(summary.best_selection_hard),
     ]);
     if summary.test_hard.is_some() {
-        table.add_row(["test (hard)".to_owned(), number(summary.baseline_test_hard), number(summary.test_hard)]);
+        table.add_row([
+            "test (hard)".to_owned(),
+            number(summary.baseline_test_hard),
+            number(summary.test_hard),
+        ]);
     }
     context.printer.line(table.to_string());
     context.printer.line(format!(
         "{} steps: {} accepted, {} rejected, {} skipped, {} undecided",
-        summary.total_steps, summary.total_accepts, summary.total_rejects, summary.total_skips, summary.total_undecided
+        summary.total_steps,
+        summary.total_accepts,
+        summary.total_rejects,
+        summary.total_skips,
+        summary.total_undecided
     ));
     context.printer.line(format!(
         "{} calls, {} tokens in, {} out",
         usage.calls, usage.prompt_tokens, usage.completion_tokens
     ));
-    context.printer.line(format!("best skill: {}", out_root.join("best_skill.md").display()));
+    context.printer.line(format!(
+        "best skill: {}",
+        out_root.join("best_skill.md").display()
+    ));
     if models.are_scripted() {
-        context.printer.note("no real model was called: the replies came from a script");
+        context
+            .printer
+            .note("no real model was called: the replies came from a script");
     }
 }

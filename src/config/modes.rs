@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::nearest;
 pub use crate::trainer::gate_rule::GateMetric;
+pub use crate::trainer::pairs::PairPolicy;
 pub use crate::trainer::schedule::{LrControl, LrScheduler};
 pub use crate::trainer::update_mode::UpdateMode;
 
@@ -103,15 +104,11 @@ names! {
     }
 }
 
-mode! {
-    /// Which items the slow update compares.
+names! {
     PairPolicy, blank Some(PairPolicy::Mixed), exact false,
     {
-        /// All kinds.
         Mixed = "mixed" | "default" | "random" | "all",
-        /// Those whose result changed.
         Changed = "changed" | "change" | "delta" | "10_01" | "01_10",
-        /// Those whose result stayed.
         Unchanged = "unchanged" | "stable" | "same" | "00_11",
     }
 }

@@ -171,7 +171,10 @@ impl Night<'_> {
         report: &NightReport,
         error: Option<&NightError>,
     ) -> Result<(), NightError> {
-        let dir = self.paths.nights().join(format!("night-{:04}", report.night));
+        let dir = self
+            .paths
+            .nights()
+            .join(format!("night-{:04}", report.night));
         write_atomic_json(&dir.join("report.json"), report)?;
         let options = skillopt_files::Options {
             create_parents: true,
@@ -260,7 +263,11 @@ impl Work<'_> {
     }
 
     /// Reads the logs, keeps the sessions, and gives those within scope.
-    fn harvest(&self, plan: &NightPlan, report: &mut NightReport) -> Result<Vec<Session>, NightError> {
+    fn harvest(
+        &self,
+        plan: &NightPlan,
+        report: &mut NightReport,
+    ) -> Result<Vec<Session>, NightError> {
         let gathered = plan.gatherer.gather(self.store)?;
         report.harvest = gathered.report;
         report.sessions = gathered.sessions.len();
@@ -274,7 +281,11 @@ impl Work<'_> {
     }
 
     /// Mines and splits, or takes what this night had mined before it was interrupted.
-    fn mine(&self, sessions: &[Session], report: &mut NightReport) -> Result<Vec<Task>, NightError> {
+    fn mine(
+        &self,
+        sessions: &[Session],
+        report: &mut NightReport,
+    ) -> Result<Vec<Task>, NightError> {
         let path = self.dir.join("tasks.json");
         let tasks = if path.exists() {
             read_tasks(&path)?
@@ -301,7 +312,10 @@ impl Work<'_> {
         let mut documents = Vec::new();
         for planned in &plan.documents {
             let refused = skillopt_staging::preflight(&planned.path, &plan.roots).err();
-            match (refused, Document::read(planned.kind, &planned.name, &planned.path)) {
+            match (
+                refused,
+                Document::read(planned.kind, &planned.name, &planned.path),
+            ) {
                 (None, Ok(document)) => documents.push(document),
                 (Some(refusal), _) => report.notes.push(refusal.to_string()),
                 (None, Err(error)) => report.notes.push(error.to_string()),

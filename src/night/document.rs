@@ -111,7 +111,11 @@ impl Document {
                     "Standing habits and preferences of this developer.",
                 ),
             }),
-            DocumentKind::Memory => Ok(self.rules()?.iter().map(|rule| format!("- {rule}\n")).collect()),
+            DocumentKind::Memory => Ok(self
+                .rules()?
+                .iter()
+                .map(|rule| format!("- {rule}\n"))
+                .collect()),
         }
     }
 
@@ -131,7 +135,8 @@ impl Document {
     }
 
     fn rules(&self) -> Result<Vec<String>, DocumentError> {
-        learned::rules(self.text.as_deref().unwrap_or_default()).map_err(|source| self.damaged(source))
+        learned::rules(self.text.as_deref().unwrap_or_default())
+            .map_err(|source| self.damaged(source))
     }
 
     fn damaged(&self, source: DamagedBlock) -> DocumentError {
@@ -154,7 +159,10 @@ fn as_rules(text: &str) -> Vec<String> {
             }
             _ => {
                 let rule = line.trim();
-                let rule = rule.strip_prefix("- ").or_else(|| rule.strip_prefix("* ")).unwrap_or(rule);
+                let rule = rule
+                    .strip_prefix("- ")
+                    .or_else(|| rule.strip_prefix("* "))
+                    .unwrap_or(rule);
                 if !rule.starts_with('#') {
                     rules.push(rule.trim().to_owned());
                 }

@@ -9,8 +9,17 @@ use std::collections::BTreeSet;
 /// blanks collapsed. Letters, digits, marks and `_` make words.
 #[must_use]
 pub fn normalise(text: &str) -> String {
-    let spaced: String =
-        text.to_lowercase().chars().map(|c| if c.is_alphanumeric() || c == '_' { c } else { ' ' }).collect();
+    let spaced: String = text
+        .to_lowercase()
+        .chars()
+        .map(|c| {
+            if c.is_alphanumeric() || c == '_' {
+                c
+            } else {
+                ' '
+            }
+        })
+        .collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
@@ -19,7 +28,10 @@ pub fn normalise(text: &str) -> String {
 #[must_use]
 pub fn contains_reference(reference: &str, response: &str) -> bool {
     let (reference, response) = (normalise(reference), normalise(response));
-    let words: Vec<&str> = reference.split(' ').filter(|word| !word.is_empty()).collect();
+    let words: Vec<&str> = reference
+        .split(' ')
+        .filter(|word| !word.is_empty())
+        .collect();
     let within: Vec<&str> = response.split(' ').collect();
     !words.is_empty() && within.windows(words.len()).any(|window| window == words)
 }
@@ -29,7 +41,10 @@ pub fn contains_reference(reference: &str, response: &str) -> bool {
 #[must_use]
 pub fn keyword_share(reference: &str, response: &str) -> f64 {
     let (reference, response) = (normalise(reference), normalise(response));
-    let wanted: BTreeSet<&str> = reference.split(' ').filter(|word| word.chars().count() > 2).collect();
+    let wanted: BTreeSet<&str> = reference
+        .split(' ')
+        .filter(|word| word.chars().count() > 2)
+        .collect();
     let held: BTreeSet<&str> = response.split(' ').collect();
     if wanted.is_empty() {
         return 0.0;

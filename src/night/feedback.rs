@@ -6,15 +6,44 @@
 
 /// Phrases of disapproval, in the order in which they are reported.
 pub const NEGATIVE: [&str; 22] = [
-    "still broken", "still not", "still wrong", "doesn't work", "does not work", "not working", "that's wrong",
-    "thats wrong", "incorrect", "wrong", "no,", "nope", "fix it", "didn't", "did not", "broken", "error again",
-    "still failing", "still fails", "not fixed", "revert", "undo",
+    "still broken",
+    "still not",
+    "still wrong",
+    "doesn't work",
+    "does not work",
+    "not working",
+    "that's wrong",
+    "thats wrong",
+    "incorrect",
+    "wrong",
+    "no,",
+    "nope",
+    "fix it",
+    "didn't",
+    "did not",
+    "broken",
+    "error again",
+    "still failing",
+    "still fails",
+    "not fixed",
+    "revert",
+    "undo",
 ];
 
 /// Phrases of approval, in the order in which they are reported.
 pub const POSITIVE: [&str; 12] = [
-    "thanks", "thank you", "perfect", "great", "works now", "fixed", "that works", "lgtm", "looks good", "nice",
-    "awesome", "correct",
+    "thanks",
+    "thank you",
+    "perfect",
+    "great",
+    "works now",
+    "fixed",
+    "that works",
+    "lgtm",
+    "looks good",
+    "nice",
+    "awesome",
+    "correct",
 ];
 
 /// The phrases to look for: the tables above, then a person's own.
@@ -30,16 +59,25 @@ impl Phrases {
     #[must_use]
     pub fn with_own(negative: &[String], positive: &[String]) -> Phrases {
         let list = |own: &[String]| -> Vec<String> {
-            own.iter().map(|phrase| plain(phrase.trim())).filter(|phrase| !phrase.is_empty()).collect()
+            own.iter()
+                .map(|phrase| plain(phrase.trim()))
+                .filter(|phrase| !phrase.is_empty())
+                .collect()
         };
-        Phrases { own_negative: list(negative), own_positive: list(positive) }
+        Phrases {
+            own_negative: list(negative),
+            own_positive: list(positive),
+        }
     }
 
     /// The signals in one text, as `neg:<phrase>` and then `pos:<phrase>`.
     #[must_use]
     pub fn signals(&self, text: &str) -> Vec<String> {
         let mark = |tone| if tone == Tone::Negative { "neg" } else { "pos" };
-        self.hits(&plain(text)).into_iter().map(|(_, phrase, tone)| format!("{}:{phrase}", mark(tone))).collect()
+        self.hits(&plain(text))
+            .into_iter()
+            .map(|(_, phrase, tone)| format!("{}:{phrase}", mark(tone)))
+            .collect()
     }
 
     /// Where each phrase that occurs is last said.
@@ -49,9 +87,14 @@ impl Phrases {
             (Tone::Negative, &NEGATIVE[..], &self.own_negative),
             (Tone::Positive, &POSITIVE[..], &self.own_positive),
         ] {
-            let known = table.iter().filter_map(|&phrase| Some((last_word(text, phrase)?, phrase, tone)));
+            let known = table
+                .iter()
+                .filter_map(|&phrase| Some((last_word(text, phrase)?, phrase, tone)));
             found.extend(known);
-            found.extend(own.iter().filter_map(|phrase| Some((text.rfind(phrase)?, phrase.as_str(), tone))));
+            found.extend(
+                own.iter()
+                    .filter_map(|phrase| Some((text.rfind(phrase)?, phrase.as_str(), tone))),
+            );
         }
         found
     }
@@ -62,7 +105,10 @@ impl Phrases {
     pub fn tone(&self, text: &str) -> Option<Tone> {
         // By where a phrase ends; of those that end together, the longer is the whole phrase.
         let text = plain(text);
-        let last = self.hits(&text).into_iter().max_by_key(|(at, phrase, _)| (at + phrase.len(), phrase.len()));
+        let last = self
+            .hits(&text)
+            .into_iter()
+            .max_by_key(|(at, phrase, _)| (at + phrase.len(), phrase.len()));
         last.map(|(_, _, tone)| tone)
     }
 
@@ -70,7 +116,11 @@ impl Phrases {
     /// request, and says nothing about the answer.
     #[must_use]
     pub fn verdict<'a>(&self, prompts: impl IntoIterator<Item = &'a str>) -> Option<Tone> {
-        prompts.into_iter().skip(1).filter_map(|prompt| self.tone(prompt)).last()
+        prompts
+            .into_iter()
+            .skip(1)
+            .filter_map(|prompt| self.tone(prompt))
+            .last()
     }
 }
 
@@ -85,14 +135,18 @@ pub enum Tone {
 
 /// Lower case, with typographic apostrophes as plain ones.
 fn plain(text: &str) -> String {
-    text.to_lowercase().replace(['\u{2019}', '\u{2018}', '\u{2bc}'], "'")
+    text.to_lowercase()
+        .replace(['\u{2019}', '\u{2018}', '\u{2bc}'], "'")
 }
 
 /// Where the phrase was last said, at the start of a word.
 fn last_word(text: &str, phrase: &str) -> Option<usize> {
-    text.rmatch_indices(phrase)
-        .map(|(at, _)| at)
-        .find(|&at| text[..at].chars().next_back().is_none_or(|before| !before.is_alphanumeric()))
+    text.rmatch_indices(phrase).map(|(at, _)| at).find(|&at| {
+        text[..at]
+            .chars()
+            .next_back()
+            .is_none_or(|before| !before.is_alphanumeric())
+    })
 }
 
 #[cfg(test)]
@@ -103,21 +157,33 @@ mod tests {
     fn phrases_start_at_words() {
         let phrases = Phrases::default();
         assert_eq!(phrases.signals("incorrect total"), ["neg:incorrect"]);
-        assert_eq!(phrases.signals("casino, imperfect, unfixed, prefix items"), Vec::<String>::new());
+        assert_eq!(
+            phrases.signals("casino, imperfect, unfixed, prefix items"),
+            Vec::<String>::new()
+        );
         assert_eq!(phrases.signals("It doesn’t work"), ["neg:doesn't work"]);
     }
 
     #[test]
     fn the_last_word_decides() {
         let phrases = Phrases::default();
-        assert_eq!(phrases.verdict(["fix the wrong total", "still wrong", "perfect, thanks"]), Some(Tone::Positive));
-        assert_eq!(phrases.verdict(["a", "great. but not fixed"]), Some(Tone::Negative));
+        assert_eq!(
+            phrases.verdict(["fix the wrong total", "still wrong", "perfect, thanks"]),
+            Some(Tone::Positive)
+        );
+        assert_eq!(
+            phrases.verdict(["a", "great. but not fixed"]),
+            Some(Tone::Negative)
+        );
         assert_eq!(phrases.verdict(["this is wrong, please look"]), None);
     }
 
     #[test]
     fn own_phrases_come_last() {
         let phrases = Phrases::with_own(&["Mist".into(), " ".into()], &["prima".into()]);
-        assert_eq!(phrases.signals("so ein MIST, thanks, prima"), ["neg:mist", "pos:thanks", "pos:prima"]);
+        assert_eq!(
+            phrases.signals("so ein MIST, thanks, prima"),
+            ["neg:mist", "pos:thanks", "pos:prima"]
+        );
     }
 }

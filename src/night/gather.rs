@@ -55,7 +55,11 @@ impl Gatherer {
     /// [`GatherError`].
     pub fn gather(&self, store: &Store) -> Result<Gathered, GatherError> {
         let gathered = self.read();
-        let rows = gathered.sessions.iter().map(row).collect::<Result<Vec<_>, _>>()?;
+        let rows = gathered
+            .sessions
+            .iter()
+            .map(row)
+            .collect::<Result<Vec<_>, _>>()?;
         store.save_sessions(&rows)?;
         Ok(gathered)
     }
@@ -96,7 +100,10 @@ pub fn problems(report: &Report) -> u64 {
         SkipReason::TooLarge,
         SkipReason::Database,
     ];
-    let files: u64 = reasons.iter().filter_map(|reason| report.skip_counts.get(reason)).sum();
+    let files: u64 = reasons
+        .iter()
+        .filter_map(|reason| report.skip_counts.get(reason))
+        .sum();
     files + report.flaw_counts.values().sum::<u64>()
 }
 

@@ -30,7 +30,10 @@ fn task(session: &Session) -> Option<Task> {
     if first.chars().count() < MIN_INTENT_CHARS {
         return None;
     }
-    let follow_ups: Vec<&str> = prompts.filter(|text| !text.is_empty()).take(MAX_FOLLOW_UPS).collect();
+    let follow_ups: Vec<&str> = prompts
+        .filter(|text| !text.is_empty())
+        .take(MAX_FOLLOW_UPS)
+        .collect();
     let project = session.project.clone().unwrap_or_default();
     let skills = session.skills();
     Some(Task {
@@ -46,7 +49,11 @@ fn task(session: &Session) -> Option<Task> {
             [only] => (*only).to_owned(),
             _ => String::new(),
         },
-        ..Task::new(mined_id(&project, first), project, short(first, MAX_INTENT_CHARS))
+        ..Task::new(
+            mined_id(&project, first),
+            project,
+            short(first, MAX_INTENT_CHARS),
+        )
     })
 }
 
@@ -54,7 +61,10 @@ fn follow_up_text(follow_ups: &[&str]) -> String {
     if follow_ups.is_empty() {
         return String::new();
     }
-    let lines: String = follow_ups.iter().map(|text| format!("\n- {}", short(text, 200))).collect();
+    let lines: String = follow_ups
+        .iter()
+        .map(|text| format!("\n- {}", short(text, 200)))
+        .collect();
     short(
         &format!("Follow-up constraints from the same session:{lines}"),
         MAX_FOLLOW_UP_CHARS,
@@ -76,7 +86,12 @@ fn tags(session: &Session) -> Vec<String> {
     if !tools.is_empty() {
         tags.push(format!("tools:{}", tools.join("+")));
     }
-    if let Some(branch) = session.git.branch.as_deref().filter(|branch| !branch.is_empty()) {
+    if let Some(branch) = session
+        .git
+        .branch
+        .as_deref()
+        .filter(|branch| !branch.is_empty())
+    {
         tags.push(format!("branch:{branch}"));
     }
     tags

@@ -11,6 +11,7 @@
 //! ([`rule_judge`], [`exact`]).
 
 pub mod cycle;
+pub mod deltas;
 pub mod document;
 pub mod event;
 pub mod exact;
@@ -18,6 +19,7 @@ pub mod feedback;
 pub mod gather;
 pub mod guidance;
 pub mod judge;
+pub mod judge_reply;
 pub mod mine;
 pub mod observers;
 pub mod pattern;

@@ -58,7 +58,11 @@ impl Recorder {
 
 impl Watch for Recorder {
     fn watch(&self, event: &NightEvent<'_>) {
-        if let NightEvent::Training { training: Event::RolloutFinished { .. }, .. } = event {
+        if let NightEvent::Training {
+            training: Event::RolloutFinished { .. },
+            ..
+        } = event
+        {
             return;
         }
         let value = serde_json::to_value(event).unwrap_or(Value::Null);

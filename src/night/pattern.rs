@@ -74,7 +74,11 @@ fn escape(next: Option<char>, out: &mut String) -> Result<(), String> {
     match next {
         None => return Err("the pattern ends in a backslash".to_owned()),
         Some('Z') => out.push_str("\\z"),
-        Some(c @ ('1'..='9')) => return Err(format!("back-reference \\{c} cannot be matched in linear time")),
+        Some(c @ ('1'..='9')) => {
+            return Err(format!(
+                "back-reference \\{c} cannot be matched in linear time"
+            ));
+        }
         Some(c @ ('p' | 'P' | 'z' | 'K' | 'R' | 'X' | 'h' | 'H' | 'G' | 'Q' | 'E')) => {
             return Err(format!("there is no escape \\{c}"));
         }
@@ -90,8 +94,12 @@ fn escape(next: Option<char>, out: &mut String) -> Result<(), String> {
 
 /// Whether what follows a `{` makes it a repetition; otherwise it is an ordinary character.
 fn is_repetition(after: impl Iterator<Item = char>) -> bool {
-    let inside: String = after.take_while(|&c| c.is_ascii_digit() || c == ',' || c == '}').collect();
-    let Some((bounds, _)) = inside.split_once('}') else { return false };
+    let inside: String = after
+        .take_while(|&c| c.is_ascii_digit() || c == ',' || c == '}')
+        .collect();
+    let Some((bounds, _)) = inside.split_once('}') else {
+        return false;
+    };
     bounds.bytes().any(|byte| byte.is_ascii_digit()) && bounds.matches(',').count() <= 1
 }
 
@@ -129,7 +137,15 @@ mod tests {
 
     #[test]
     fn what_takes_for_ever_is_refused() {
-        for pattern in ["(a)\\1", "(?=a)b", "(?<!a)b", "(?P<x>a)(?P=x)", "[a-", "\\p{L}", "a\\"] {
+        for pattern in [
+            "(a)\\1",
+            "(?=a)b",
+            "(?<!a)b",
+            "(?P<x>a)(?P=x)",
+            "[a-",
+            "\\p{L}",
+            "a\\",
+        ] {
             assert!(compile(pattern).is_err(), "{pattern}");
         }
     }
@@ -137,7 +153,11 @@ mod tests {
     #[test]
     fn a_hostile_pattern_is_harmless() {
         let started = std::time::Instant::now();
-        assert!(!compile("(a+)+$").unwrap().is_match(&format!("{}b", "a".repeat(5000))));
+        assert!(
+            !compile("(a+)+$")
+                .unwrap()
+                .is_match(&format!("{}b", "a".repeat(5000)))
+        );
         assert!(started.elapsed().as_secs() < 5);
     }
 }

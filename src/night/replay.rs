@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::document::DocumentKind;
 use super::judge::{self, JudgeError};
+use super::judge_reply::Grade;
 use super::task::Task;
 use crate::model::{ChatModel, ChatRequest};
 use crate::trainer::environment::{Environment, Item, Outcome, Rollout, Split};
@@ -59,13 +60,22 @@ impl ReplayEnvironment {
     #[must_use]
     pub fn new(parts: ReplayParts) -> Self {
         let of = |split: &str| {
-            parts.tasks.iter().filter(|task| task.split == split).map(item).collect::<Vec<_>>()
+            parts
+                .tasks
+                .iter()
+                .filter(|task| task.split == split)
+                .map(item)
+                .collect::<Vec<_>>()
         };
         Self {
             train: of("train"),
             selection: of("val"),
             test: of("test"),
-            tasks: parts.tasks.iter().map(|task| (task.id.clone(), task.clone())).collect(),
+            tasks: parts
+                .tasks
+                .iter()
+                .map(|task| (task.id.clone(), task.clone()))
+                .collect(),
             target: parts.target,
             grader: parts.grader,
             prompts: parts.prompts,
@@ -81,7 +91,12 @@ impl ReplayEnvironment {
         self.tasks.get(id)
     }
 
-    fn request(&self, task: &Task, document: &str, sample: &str) -> Result<ChatRequest, TrainError> {
+    fn request(
+        &self,
+        task: &Task,
+        document: &str,
+        sample: &str,
+    ) -> Result<ChatRequest, TrainError> {
         let (skill, memory) = match self.trained {
             DocumentKind::Skill => (document, self.companion.as_str()),
             DocumentKind::Memory => (self.companion.as_str(), document),
@@ -102,7 +117,13 @@ impl ReplayEnvironment {
         })
     }
 
-    async fn attempt_task(&self, item: &Item, task: &Task, document: &str, sample: &str) -> Rollout {
+    async fn attempt_task(
+        &self,
+        item: &Item,
+        task: &Task,
+        document: &str,
+        sample: &str,
+    ) -> Rollout {
         let request = match self.request(task, document, sample) {
             Ok(request) => request,
             Err(error) => return Rollout::unusable(item, &error.to_string()),
@@ -156,12 +177,12 @@ fn rollout(
     task: &Task,
     request: &ChatRequest,
     answer: String,
-    grade: &judge::Grade,
+    grade: &Grade,
 ) -> Rollout {
     let mut conversation = vec![json!({"role": "assistant", "content": answer})];
     conversation.push(json!({
         "role": "system",
-        "content": format!("[EVALUATION RESULT]\nScore: {:.2}\n{}", grade.soft, grade.rationale),
+        "content": format!("[EVALUATION RESULT]\nScore: {:.2}\n{}", grade.soft, grade.reason),
     }));
     Rollout {
         id: item.id.clone(),
@@ -169,8 +190,16 @@ fn rollout(
             hard: grade.hard,
             soft: grade.soft,
         },
-        fail_reason: if grade.hard >= 1.0 { String::new() } else { grade.rationale.clone() },
-        task_type: task.tags.first().cloned().unwrap_or_else(|| "task".to_owned()),
+        fail_reason: if grade.hard >= 1.0 {
+            String::new()
+        } else {
+            grade.reason.clone()
+        },
+        task_type: task
+            .tags
+            .first()
+            .cloned()
+            .unwrap_or_else(|| "task".to_owned()),
         task_description: task.intent.clone(),
         reference_text: judge::expected(task),
         target_system_prompt: request.messages[0].content.clone(),
@@ -178,7 +207,7 @@ fn rollout(
         response: answer,
         conversation,
         fields: Map::from_iter([
-            ("judge_rationale".to_owned(), json!(grade.rationale)),
+            ("judge_rationale".to_owned(), json!(grade.reason)),
             ("project".to_owned(), json!(task.project)),
             ("source_sessions".to_owned(), json!(task.source_sessions)),
         ]),

@@ -107,7 +107,10 @@ impl NightReport {
     /// The proposals of the night.
     #[must_use]
     pub fn proposals(&self) -> Vec<&str> {
-        self.documents.iter().filter_map(|document| document.proposal.as_deref()).collect()
+        self.documents
+            .iter()
+            .filter_map(|document| document.proposal.as_deref())
+            .collect()
     }
 
     /// The report for people. Everything that comes from logs and models is made safe to show.
@@ -116,7 +119,12 @@ impl NightReport {
         let mut text = String::new();
         let usage = self.total_usage();
         let _ = writeln!(text, "# Night {}\n", self.night);
-        let _ = writeln!(text, "- from {} to {}", second(self.started), second(self.ended));
+        let _ = writeln!(
+            text,
+            "- from {} to {}",
+            second(self.started),
+            second(self.ended)
+        );
         for (role, model) in &self.models {
             let _ = writeln!(text, "- {role}: `{}`", display_safe(model));
         }
@@ -135,7 +143,9 @@ impl NightReport {
             usage.calls,
             usage.prompt_tokens,
             usage.completion_tokens,
-            self.usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default()
+            self.usd
+                .map(|usd| format!(", ${usd:.4}"))
+                .unwrap_or_default()
         );
         for document in &self.documents {
             document.write_markdown(&mut text);
@@ -166,7 +176,12 @@ impl NightReport {
         for (kind, count) in &harvest.unknown_kinds {
             let _ = writeln!(text, "- unknown records, {}: {count}", display_safe(kind));
         }
-        for skipped in harvest.skipped.iter().filter(|skipped| !skipped.detail.is_empty()).take(20) {
+        for skipped in harvest
+            .skipped
+            .iter()
+            .filter(|skipped| !skipped.detail.is_empty())
+            .take(20)
+        {
             let _ = writeln!(
                 text,
                 "- {}: {}",

@@ -16,16 +16,34 @@ use crate::skill::text::{casefold, clip, strip};
 const LONGEST_REFUSAL: usize = 600;
 
 const REFUSALS: [&str; 9] = [
-    "cannot complete", "i cannot", "i can't", "i'm unable", "i am unable", "unable to complete", "sorry, i can't",
-    "sorry, i cannot", "no can do",
+    "cannot complete",
+    "i cannot",
+    "i can't",
+    "i'm unable",
+    "i am unable",
+    "unable to complete",
+    "sorry, i can't",
+    "sorry, i cannot",
+    "no can do",
 ];
 
 /// Operators whose argument may not be blank.
-const NEEDS_ARGUMENT: [&str; 6] =
-    ["regex", "section_present", "section_contains", "contains", "not_contains", "tool_called"];
+const NEEDS_ARGUMENT: [&str; 6] = [
+    "regex",
+    "section_present",
+    "section_contains",
+    "contains",
+    "not_contains",
+    "tool_called",
+];
 
 /// Operators that only look at the form of an answer.
-const SHAPE: [&str; 4] = ["section_present", "section_contains", "max_chars", "min_chars"];
+const SHAPE: [&str; 4] = [
+    "section_present",
+    "section_contains",
+    "max_chars",
+    "min_chars",
+];
 
 /// What became of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,11 +56,17 @@ pub struct CheckOutcome {
 
 impl CheckOutcome {
     fn of(passed: bool) -> CheckOutcome {
-        CheckOutcome { passed, problem: None }
+        CheckOutcome {
+            passed,
+            problem: None,
+        }
     }
 
     fn invalid(problem: impl Into<String>) -> CheckOutcome {
-        CheckOutcome { passed: false, problem: Some(problem.into()) }
+        CheckOutcome {
+            passed: false,
+            problem: Some(problem.into()),
+        }
     }
 }
 
@@ -74,13 +98,21 @@ impl RuleScore {
     #[must_use]
     pub fn rationale(&self) -> String {
         if self.failed.is_empty() {
-            return if self.hard > 0.0 { "all checks passed".into() } else { "there is nothing to check".into() };
+            return if self.hard > 0.0 {
+                "all checks passed".into()
+            } else {
+                "there is nothing to check".into()
+            };
         }
         let failed: Vec<String> = self
             .failed
             .iter()
             .map(|check| {
-                let problem = check.problem.as_deref().map(|problem| format!(" [{problem}]")).unwrap_or_default();
+                let problem = check
+                    .problem
+                    .as_deref()
+                    .map(|problem| format!(" [{problem}]"))
+                    .unwrap_or_default();
                 format!("{}={}{problem}", written(&check.op), written(&check.arg))
             })
             .collect();
@@ -114,7 +146,11 @@ pub fn check(op: &Value, argument: &Value, response: &str, tools: Tools<'_>) -> 
         "max_chars" | "min_chars" => match whole(argument) {
             Some(bound) => {
                 let length = response.chars().count() as f64;
-                CheckOutcome::of(if op == "max_chars" { length <= bound } else { length >= bound })
+                CheckOutcome::of(if op == "max_chars" {
+                    length <= bound
+                } else {
+                    length >= bound
+                })
             }
             None => CheckOutcome::invalid(format!("{argument} is no number of characters")),
         },
@@ -129,21 +165,35 @@ pub fn check(op: &Value, argument: &Value, response: &str, tools: Tools<'_>) -> 
 /// Scores an answer under a judge. A judge without checks gives 0.
 #[must_use]
 pub fn score(judge: &Map<String, Value>, response: &str, tools: Tools<'_>) -> RuleScore {
-    let checks = judge.get("checks").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let checks = judge
+        .get("checks")
+        .and_then(Value::as_array)
+        .map_or(&[][..], Vec::as_slice);
     let mut failed = Vec::new();
     for item in checks {
         let field = |name: &str| item.get(name).cloned().unwrap_or(Value::Null);
         let (op, arg) = (field("op"), field("arg"));
-        let outcome =
-            if item.is_object() { check(&op, &arg, response, tools) } else { CheckOutcome::invalid("the check is no object") };
+        let outcome = if item.is_object() {
+            check(&op, &arg, response, tools)
+        } else {
+            CheckOutcome::invalid("the check is no object")
+        };
         if !outcome.passed {
-            failed.push(FailedCheck { op, arg, problem: outcome.problem });
+            failed.push(FailedCheck {
+                op,
+                arg,
+                problem: outcome.problem,
+            });
         }
     }
     let (all, passed) = (checks.len(), checks.len() - failed.len());
     RuleScore {
         hard: f64::from(u8::from(all > 0 && failed.is_empty())),
-        soft: if all == 0 { 0.0 } else { passed as f64 / all as f64 },
+        soft: if all == 0 {
+            0.0
+        } else {
+            passed as f64 / all as f64
+        },
         failed,
     }
 }
@@ -183,9 +233,15 @@ pub fn validate(judge: &Value) -> Findings {
         validate_check(index + 1, item, &mut findings);
     }
     findings.shape_only = !checks.is_empty()
-        && checks.iter().all(|item| item.get("op").and_then(Value::as_str).is_some_and(|op| SHAPE.contains(&op)));
+        && checks.iter().all(|item| {
+            item.get("op")
+                .and_then(Value::as_str)
+                .is_some_and(|op| SHAPE.contains(&op))
+        });
     if findings.shape_only && findings.errors.is_empty() {
-        findings.warnings.push("all checks look at the form of the answer only".into());
+        findings
+            .warnings
+            .push("all checks look at the form of the answer only".into());
     }
     findings
 }
@@ -196,28 +252,42 @@ fn validate_check(number: usize, item: &Value, findings: &mut Findings) {
         return;
     };
     let Some(op) = item.get("op").and_then(Value::as_str) else {
-        findings.errors.push(format!("check {number} has no operator"));
+        findings
+            .errors
+            .push(format!("check {number} has no operator"));
         return;
     };
     let argument = item.get("arg").unwrap_or(&Value::Null);
     let blank = argument.is_null() || strip(&written(argument)).is_empty();
     if NEEDS_ARGUMENT.contains(&op) {
         if blank {
-            findings.errors.push(format!("check {number}: {op} needs an argument"));
+            findings
+                .errors
+                .push(format!("check {number}: {op} needs an argument"));
         } else if op == "regex"
             && let Err(problem) = pattern::compile(&written(argument))
         {
-            findings.errors.push(format!("check {number}: the pattern does not compile: {problem}"));
+            findings.errors.push(format!(
+                "check {number}: the pattern does not compile: {problem}"
+            ));
         }
     } else if op == "max_chars" || op == "min_chars" {
         match char_bound(argument) {
-            None => findings.errors.push(format!("check {number}: {argument} is no number of characters")),
-            Some(bound) if bound < 0 => findings.errors.push(format!("check {number}: {bound} is negative")),
-            Some(0) if op == "min_chars" => findings.warnings.push(format!("check {number}: every answer has 0 characters")),
+            None => findings.errors.push(format!(
+                "check {number}: {argument} is no number of characters"
+            )),
+            Some(bound) if bound < 0 => findings
+                .errors
+                .push(format!("check {number}: {bound} is negative")),
+            Some(0) if op == "min_chars" => findings
+                .warnings
+                .push(format!("check {number}: every answer has 0 characters")),
             Some(_) => {}
         }
     } else if op != "no_refusal" {
-        findings.warnings.push(format!("check {number}: there is no operator `{op}`"));
+        findings
+            .warnings
+            .push(format!("check {number}: there is no operator `{op}`"));
     }
 }
 
@@ -226,9 +296,12 @@ fn validate_check(number: usize, item: &Value, findings: &mut Findings) {
 #[must_use]
 pub fn char_bound(argument: &Value) -> Option<i64> {
     match argument {
-        Value::Number(number) => {
-            number.as_i64().or_else(|| number.as_f64().filter(|float| float.fract() == 0.0).map(|float| float as i64))
-        }
+        Value::Number(number) => number.as_i64().or_else(|| {
+            number
+                .as_f64()
+                .filter(|float| float.fract() == 0.0)
+                .map(|float| float as i64)
+        }),
         Value::String(text) => {
             let text = strip(text);
             let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
@@ -248,8 +321,14 @@ fn whole(argument: &Value) -> Option<f64> {
         Value::String(text) => {
             let text = strip(text);
             let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
-            let groups = digits.split('_').all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()));
-            if groups { text.replace('_', "").parse().ok() } else { None }
+            let groups = digits
+                .split('_')
+                .all(|group| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit()));
+            if groups {
+                text.replace('_', "").parse().ok()
+            } else {
+                None
+            }
         }
         _ => None,
     }
@@ -285,7 +364,9 @@ fn is_refusal(response: &str) -> bool {
     let mut text = response;
     loop {
         let before = text.len();
-        text = text.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '>' | '-' | '*' | '_' | '#'));
+        text = text.trim_start_matches(|c: char| {
+            c.is_whitespace() || matches!(c, '>' | '-' | '*' | '_' | '#')
+        });
         let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
         if rest.len() < text.len() && rest.starts_with(['.', ')']) {
             text = &rest[1..];
@@ -296,19 +377,26 @@ fn is_refusal(response: &str) -> bool {
     }
     let start = clip(text, 160).to_lowercase();
     text.is_empty()
-        || text.chars().count() < LONGEST_REFUSAL && REFUSALS.iter().any(|refusal| start.starts_with(refusal))
+        || text.chars().count() < LONGEST_REFUSAL
+            && REFUSALS.iter().any(|refusal| start.starts_with(refusal))
 }
 
 fn was_called(name: &str, response: &str, tools: Tools<'_>) -> bool {
     match tools {
         Tools::Observed(called) => called.iter().any(|tool| casefold(tool) == casefold(name)),
-        Tools::Unobserved => ignoring_case(&format!(r"\btool_call\s*:\s*{}\b", regex::escape(name)))
-            .is_some_and(|marker| marker.is_match(response)),
+        Tools::Unobserved => {
+            ignoring_case(&format!(r"\btool_call\s*:\s*{}\b", regex::escape(name)))
+                .is_some_and(|marker| marker.is_match(response))
+        }
     }
 }
 
 fn ignoring_case(pattern: &str) -> Option<Regex> {
-    RegexBuilder::new(pattern).case_insensitive(true).multi_line(true).build().ok()
+    RegexBuilder::new(pattern)
+        .case_insensitive(true)
+        .multi_line(true)
+        .build()
+        .ok()
 }
 
 /// A value as Python writes it into a text, which is how judges of other programs read.
@@ -334,14 +422,23 @@ mod tests {
 
     #[test]
     fn a_section_is_on_one_line() {
-        assert!(passes("section_present", &json!("Risks"), "x\n## Key Risks  \r\ny"));
+        assert!(passes(
+            "section_present",
+            &json!("Risks"),
+            "x\n## Key Risks  \r\ny"
+        ));
         assert!(!passes("section_present", &json!("Risks"), "##\nRisks"));
         assert!(!passes("section_present", &json!("Risks"), "####### Risks"));
     }
 
     #[test]
     fn a_check_that_cannot_be_carried_out_fails_and_says_why() {
-        for (op, arg) in [(json!("mystery"), json!(1)), (json!("regex"), json!("[a-")), (json!("max_chars"), json!("x")), (json!(["x"]), json!(1))] {
+        for (op, arg) in [
+            (json!("mystery"), json!(1)),
+            (json!("regex"), json!("[a-")),
+            (json!("max_chars"), json!("x")),
+            (json!(["x"]), json!(1)),
+        ] {
             let outcome = check(&op, &arg, "abc", Tools::Unobserved);
             assert!(!outcome.passed && outcome.problem.is_some(), "{op}");
         }
@@ -350,7 +447,15 @@ mod tests {
     #[test]
     fn observed_calls_count_and_claims_do_not() {
         let called = ["Search".to_owned()];
-        let tool = |name: &str, tools| check(&json!("tool_called"), &json!(name), "tool_call: edit", tools).passed;
+        let tool = |name: &str, tools| {
+            check(
+                &json!("tool_called"),
+                &json!(name),
+                "tool_call: edit",
+                tools,
+            )
+            .passed
+        };
         assert!(tool("search", Tools::Observed(&called)));
         assert!(!tool("edit", Tools::Observed(&called)));
         assert!(tool("edit", Tools::Unobserved));
@@ -358,9 +463,13 @@ mod tests {
 
     #[test]
     fn the_rationale_names_what_failed() {
-        let judge = json!({"checks": [{"op": "contains", "arg": "z"}, {"op": "regex", "arg": "("}]});
+        let judge =
+            json!({"checks": [{"op": "contains", "arg": "z"}, {"op": "regex", "arg": "("}]});
         let score = score(judge.as_object().unwrap(), "abc", Tools::Unobserved);
-        assert_eq!(score.rationale(), "failed: contains=z, regex=( [unclosed group]");
+        assert_eq!(
+            score.rationale(),
+            "failed: contains=z, regex=( [unclosed group]"
+        );
     }
 
     proptest! {

@@ -20,13 +20,18 @@ pub struct Fractions {
 
 impl Default for Fractions {
     fn default() -> Fractions {
-        Fractions { val: DEFAULT_VAL_FRACTION, test: 0.0 }
+        Fractions {
+            val: DEFAULT_VAL_FRACTION,
+            test: 0.0,
+        }
     }
 }
 
 /// Shares that leave nothing to train on.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
-#[error("validation share {val} and test share {test} must each lie in 0..1 and leave a share for training")]
+#[error(
+    "validation share {val} and test share {test} must each lie in 0..1 and leave a share for training"
+)]
 pub struct BadFractions {
     /// The validation share.
     pub val: f64,
@@ -89,6 +94,54 @@ pub fn current_name(split: &str) -> &str {
     }
 }
 
+/// The tasks of one night, by what they are for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NightSplit {
+    /// The positions of the tasks to learn from.
+    pub train: Vec<usize>,
+    /// The positions of the tasks that the gate scores.
+    pub val: Vec<usize>,
+    /// Whether a task is on both sides, so that the gate proves nothing.
+    pub leaked: bool,
+}
+
+/// Parts a night's tasks. Where one side is empty the other stands in for it, and the night counts
+/// as leaked; test tasks never do (sleep-night 13.1).
+#[must_use]
+pub fn part(tasks: &[Task]) -> NightSplit {
+    let of = |wanted: &str| -> Vec<usize> {
+        (0..tasks.len())
+            .filter(|&index| current_name(&tasks[index].split) == wanted)
+            .collect()
+    };
+    let (mut train, mut val, mut leaked) = (of("train"), of("val"), false);
+    if val.is_empty() {
+        val.clone_from(&train);
+        if val.is_empty() {
+            val = (0..tasks.len())
+                .filter(|&index| tasks[index].split != "test")
+                .collect();
+        }
+        leaked = !val.is_empty();
+    }
+    if train.is_empty() {
+        train.clone_from(&val);
+        leaked = leaked || !train.is_empty();
+    }
+    let ids: std::collections::HashSet<&str> = train
+        .iter()
+        .map(|&index| tasks[index].id.as_str())
+        .collect();
+    let shared = val
+        .iter()
+        .any(|&index| ids.contains(tasks[index].id.as_str()));
+    NightSplit {
+        train,
+        val,
+        leaked: leaked || shared,
+    }
+}
+
 fn move_smallest(tasks: &mut [Task], keys: &[[u8; 32]], from: &str, to: &str) {
     let movable = |task: &Task| task.split == from && !task.is_dream();
     let smallest = (0..tasks.len())
@@ -108,7 +161,8 @@ fn key(seed: i64, id: &str) -> [u8; 32] {
 
 /// The hash, read as one big number, modulo 100.
 fn percentile(key: &[u8; 32]) -> u32 {
-    key.iter().fold(0, |rest, &byte| (rest * 256 + u32::from(byte)) % 100)
+    key.iter()
+        .fold(0, |rest, &byte| (rest * 256 + u32::from(byte)) % 100)
 }
 
 #[cfg(test)]

@@ -15,8 +15,8 @@ use skillopt_staging::{
 
 use super::document::{Document, DocumentError, DocumentKind};
 use super::task::Task;
-use crate::skill::edit::{Edit, EditReport, apply_patch};
 use crate::skill::hash::skill_hash;
+use crate::skill::{Edit, EditReport, apply_patch};
 use crate::trainer::evaluation::ItemScore;
 use crate::trainer::gate_rule::GateProjection;
 use crate::trainer::run_dir::RunDir;
@@ -36,24 +36,43 @@ pub struct Sources<'a> {
     pub sessions: HashMap<&'a str, &'a Session>,
 }
 
-/// The draft of a proposal for `document`.
+/// A trained document and what is known of its training.
+pub struct Made<'a> {
+    /// The night's number.
+    pub night: i64,
+    /// When the proposal is made.
+    pub created: Timestamp,
+    /// The document as it was when the night began.
+    pub document: &'a Document,
+    /// What training ended with.
+    pub trained: &'a State,
+    /// How scores were compared.
+    pub gate: &'a GateProjection,
+    /// The run's directory.
+    pub run: &'a RunDir,
+    /// Where the tasks come from.
+    pub sources: &'a Sources<'a>,
+    /// What it cost.
+    pub cost: Cost,
+}
+
+/// The draft of a proposal.
 ///
 /// # Errors
 /// When the run directory cannot be read back or the document cannot take the text.
-pub fn draft(
-    night: i64,
-    created: Timestamp,
-    document: &Document,
-    trained: &State,
-    gate: &GateProjection,
-    run: &RunDir,
-    sources: &Sources<'_>,
-    cost: Cost,
-) -> Result<Draft, StageError> {
+pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
+    let Made {
+        document,
+        trained,
+        sources,
+        ..
+    } = made;
     let mut edits = Vec::new();
     let mut rejected = Vec::new();
     for record in &trained.history {
-        let Some(step) = StepEdits::read(run, record, sources)? else { continue };
+        let Some(step) = StepEdits::read(made.run, record, sources)? else {
+            continue;
+        };
         if record.action.is_accept() && record.step <= trained.best_step {
             edits.extend(step.edits);
         } else if !record.action.is_accept() {
@@ -67,8 +86,8 @@ pub fn draft(
         edit.index = position + 1;
     }
     Ok(Draft {
-        night: format!("n{night}"),
-        created,
+        night: format!("n{}", made.night),
+        created: made.created,
         document: skillopt_staging::Document {
             kind: match document.kind {
                 DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
@@ -82,10 +101,10 @@ pub fn draft(
         base: document.text.as_ref().map_or_else(Base::absent, Base::of),
         proposed: document.with_trained(&trained.best.skill)?,
         edits,
-        gate: whole_gate(trained, gate, sources),
+        gate: whole_gate(trained, made.gate, sources),
         rejected,
         lint: Vec::new(),
-        cost,
+        cost: made.cost,
         verified: true,
     })
 }
@@ -128,7 +147,9 @@ struct StepEdits {
 
 impl StepEdits {
     fn read(run: &RunDir, record: &StepRecord, sources: &Sources<'_>) -> io::Result<Option<Self>> {
-        let Some((items, reports)) = run.step_edits(record.step)? else { return Ok(None) };
+        let Some((items, reports)) = run.step_edits(record.step)? else {
+            return Ok(None);
+        };
         let edits = items
             .iter()
             .enumerate()
@@ -144,7 +165,12 @@ fn staged_edit(
     report: Option<&EditReport>,
     sources: &Sources<'_>,
 ) -> StagedEdit {
-    let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |key: &str| {
+        item.get(key)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let ids = item.get("evidence").and_then(Value::as_array);
     StagedEdit {
         index: position + 1,
@@ -174,11 +200,18 @@ fn staged_edit(
 /// request itself.
 fn evidence(task_id: &str, sources: &Sources<'_>) -> Option<Evidence> {
     let task = sources.tasks.get(task_id)?;
-    let session_id = task.source_sessions.first().map(String::as_str).unwrap_or_default();
+    let session_id = task
+        .source_sessions
+        .first()
+        .map(String::as_str)
+        .unwrap_or_default();
     let session = sources.sessions.get(session_id);
     let prompt = session.and_then(|session| {
         let prompts: Vec<_> = session.prompts().collect();
-        prompts.get(1).or_else(|| prompts.first()).map(|prompt| (*session, *prompt))
+        prompts
+            .get(1)
+            .or_else(|| prompts.first())
+            .map(|prompt| (*session, *prompt))
     });
     let place = prompt.and_then(|(session, prompt)| session.locate(prompt.place));
     Some(Evidence {
@@ -201,10 +234,18 @@ fn evidence(task_id: &str, sources: &Sources<'_>) -> Option<Evidence> {
 
 /// The gate's numbers for the whole change: the live text against the best one.
 fn whole_gate(state: &State, gate: &GateProjection, sources: &Sources<'_>) -> GateRecord {
-    let scores = |skill: &str| state.selections.get(&skill_hash(skill)).cloned().unwrap_or_default();
+    let scores = |skill: &str| {
+        state
+            .selections
+            .get(&skill_hash(skill))
+            .cloned()
+            .unwrap_or_default()
+    };
     let before = scores(&state.initial_skill);
     let after = scores(&state.best.skill);
-    let project = |item: Option<crate::trainer::evaluation::Scores>| item.map(|s| gate.score(s.hard, s.soft, ""));
+    let project = |item: Option<crate::trainer::evaluation::Scores>| {
+        item.map(|s| gate.score(s.hard, s.soft, ""))
+    };
     let label = |id: &str| {
         sources
             .tasks
@@ -226,7 +267,11 @@ fn whole_gate(state: &State, gate: &GateProjection, sources: &Sources<'_>) -> Ga
     let count = |pick: fn(f64, f64) -> bool| {
         items
             .iter()
-            .filter(|item| item.baseline.zip(item.candidate).is_some_and(|(b, c)| pick(b, c)))
+            .filter(|item| {
+                item.baseline
+                    .zip(item.candidate)
+                    .is_some_and(|(b, c)| pick(b, c))
+            })
             .count()
     };
     GateRecord {
@@ -236,12 +281,17 @@ fn whole_gate(state: &State, gate: &GateProjection, sources: &Sources<'_>) -> Ga
         metric: gate.metric.name().to_owned(),
         baseline,
         candidate,
-        gain: baseline.zip(candidate).map(|(baseline, candidate)| candidate - baseline),
+        gain: baseline
+            .zip(candidate)
+            .map(|(baseline, candidate)| candidate - baseline),
         interval: None,
         wins: count(|before, after| after > before),
         losses: count(|before, after| after < before),
         ties: count(|before, after| after == before),
-        not_measured: items.iter().filter(|i| i.baseline.is_none() || i.candidate.is_none()).count(),
+        not_measured: items
+            .iter()
+            .filter(|i| i.baseline.is_none() || i.candidate.is_none())
+            .count(),
         items,
     }
 }
@@ -252,8 +302,14 @@ fn gate_mean(gate: &GateProjection, items: &[ItemScore], skill: &str) -> Option<
 
 /// What the gate said about one candidate that was turned down.
 fn step_gate(record: &StepRecord, state: &State) -> GateRecord {
-    let earlier = state.history.iter().rev().find(|other| other.step < record.step);
-    let baseline = earlier.map(|other| other.current_score).or(Some(record.current_score));
+    let earlier = state
+        .history
+        .iter()
+        .rev()
+        .find(|other| other.step < record.step);
+    let baseline = earlier
+        .map(|other| other.current_score)
+        .or(Some(record.current_score));
     GateRecord {
         action: record.action.name().to_owned(),
         accepted: false,
@@ -261,7 +317,9 @@ fn step_gate(record: &StepRecord, state: &State) -> GateRecord {
         metric: record.gate_metric.clone().unwrap_or_default(),
         baseline,
         candidate: record.candidate_gate_score,
-        gain: baseline.zip(record.candidate_gate_score).map(|(before, after)| after - before),
+        gain: baseline
+            .zip(record.candidate_gate_score)
+            .map(|(before, after)| after - before),
         ..GateRecord::default()
     }
 }

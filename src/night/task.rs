@@ -124,7 +124,11 @@ pub fn short_hash(parts: &[&str], digits: usize) -> String {
     for part in parts {
         hash.update(part.as_bytes());
     }
-    let mut text: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+    let mut text: String = hash
+        .finalize()
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     text.truncate(digits);
     text
 }
@@ -135,7 +139,11 @@ pub fn short(text: &str, count: usize) -> String {
     use crate::skill::text::{clip, strip};
     let text = strip(text);
     let head = clip(text, count);
-    if head.len() == text.len() { text.to_owned() } else { format!("{head} …") }
+    if head.len() == text.len() {
+        text.to_owned()
+    } else {
+        format!("{head} …")
+    }
 }
 
 /// The tasks with each id once, in the order in which the ids first appear.
@@ -185,7 +193,10 @@ fn rank(outcome: &str) -> u8 {
 
 fn unique(items: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
-    items.into_iter().filter(|item| seen.insert(item.clone())).collect()
+    items
+        .into_iter()
+        .filter(|item| seen.insert(item.clone()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -206,9 +217,16 @@ mod tests {
             skill_hint: hint.into(),
             ..Task::new("t".into(), "p".into(), "i".into())
         };
-        let tasks = dedupe(vec![record("fail", "a", ""), record("success", "b", "x"), record("mixed", "a", "x")]);
+        let tasks = dedupe(vec![
+            record("fail", "a", ""),
+            record("success", "b", "x"),
+            record("mixed", "a", "x"),
+        ]);
         assert_eq!(tasks.len(), 1);
         assert_eq!(tasks[0].source_sessions, ["a", "b"]);
-        assert_eq!((tasks[0].outcome.as_str(), tasks[0].skill_hint.as_str()), ("success", "x"));
+        assert_eq!(
+            (tasks[0].outcome.as_str(), tasks[0].skill_hint.as_str()),
+            ("success", "x")
+        );
     }
 }

@@ -14,7 +14,7 @@ use super::guidance::{Declined, guidance};
 use super::observers::Relay;
 use super::replay::{ReplayEnvironment, ReplayParts};
 use super::report::{DocumentReport, StepLine};
-use super::stage::{self, Sources, StageError};
+use super::stage::{self, Made, Sources, StageError};
 use super::task::Task;
 use crate::config::NightConfig;
 use crate::model::Models;
@@ -59,7 +59,11 @@ impl Training<'_> {
     ///
     /// # Errors
     /// When training cannot go on or the result cannot be staged.
-    pub async fn train(&self, document: &Document, all: &[Document]) -> Result<DocumentReport, NightError> {
+    pub async fn train(
+        &self,
+        document: &Document,
+        all: &[Document],
+    ) -> Result<DocumentReport, NightError> {
         self.watch.watch(&NightEvent::TrainingStarted {
             document: &document.name,
         });
@@ -183,19 +187,27 @@ impl Training<'_> {
         cost: Cost,
     ) -> Result<String, NightError> {
         let sources = Sources {
-            tasks: self.tasks.iter().map(|task| (task.id.as_str(), task)).collect(),
-            sessions: self.sessions.iter().map(|session| (session.id.as_str(), session)).collect(),
+            tasks: self
+                .tasks
+                .iter()
+                .map(|task| (task.id.as_str(), task))
+                .collect(),
+            sessions: self
+                .sessions
+                .iter()
+                .map(|session| (session.id.as_str(), session))
+                .collect(),
         };
-        let draft = stage::draft(
-            self.night,
-            Timestamp::now(),
+        let draft = stage::draft(&Made {
+            night: self.night,
+            created: Timestamp::now(),
             document,
-            &trained.state,
-            &settings.gate,
+            trained: &trained.state,
+            gate: &settings.gate,
             run,
-            &sources,
+            sources: &sources,
             cost,
-        )?;
+        })?;
         let id = match self.already_staged(&draft)? {
             Some(id) => id,
             None => self.staging.stage(draft).map_err(StageError::from)?.id,
@@ -208,7 +220,10 @@ impl Training<'_> {
     }
 
     /// A night that goes on may have staged this document before it was interrupted.
-    fn already_staged(&self, draft: &skillopt_staging::Draft) -> Result<Option<String>, NightError> {
+    fn already_staged(
+        &self,
+        draft: &skillopt_staging::Draft,
+    ) -> Result<Option<String>, NightError> {
         let listing = self.staging.list().map_err(StageError::from)?;
         Ok(listing
             .staged
@@ -232,7 +247,11 @@ fn companion(document: &Document, all: &[Document]) -> String {
         .join("\n\n")
 }
 
-fn document_report(document: &Document, trained: &Trained, run: &RunDir) -> Result<DocumentReport, NightError> {
+fn document_report(
+    document: &Document,
+    trained: &Trained,
+    run: &RunDir,
+) -> Result<DocumentReport, NightError> {
     let state = &trained.state;
     let mut steps = Vec::new();
     let mut before = trained.summary.baseline_score;
@@ -243,7 +262,9 @@ fn document_report(document: &Document, trained: &Trained, run: &RunDir) -> Resu
             action: record.action.name().to_owned(),
             before,
             after: record.candidate_gate_score,
-            edits: edits.map(|(items, _)| items.iter().map(edit_line).collect()).unwrap_or_default(),
+            edits: edits
+                .map(|(items, _)| items.iter().map(edit_line).collect())
+                .unwrap_or_default(),
         });
         before = Some(record.current_score);
     }
@@ -263,8 +284,17 @@ fn document_report(document: &Document, trained: &Trained, run: &RunDir) -> Resu
 
 /// An edit in one line: its operation and its text, or the text that it removes.
 fn edit_line(item: &serde_json::Map<String, serde_json::Value>) -> String {
-    let text = |key: &str| item.get(key).and_then(serde_json::Value::as_str).unwrap_or_default().trim();
-    let content = if text("content").is_empty() { text("target") } else { text("content") };
+    let text = |key: &str| {
+        item.get(key)
+            .and_then(serde_json::Value::as_str)
+            .unwrap_or_default()
+            .trim()
+    };
+    let content = if text("content").is_empty() {
+        text("target")
+    } else {
+        text("content")
+    };
     format!("{}: {content}", text("op"))
 }
 

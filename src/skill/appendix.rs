@@ -59,8 +59,15 @@ pub fn append(document: &str, new: &[String]) -> String {
 /// Markers inside notes are deleted, so that no note can end the region.
 #[must_use]
 pub fn write(document: &str, notes: &[String]) -> String {
-    let notes: Vec<String> = notes.iter().map(|note| region::without_markers(note)).collect();
-    format!("{}\n\n{}\n", region::remove(document, KIND), block(&dedupe(&notes)))
+    let notes: Vec<String> = notes
+        .iter()
+        .map(|note| region::without_markers(note))
+        .collect();
+    format!(
+        "{}\n\n{}\n",
+        region::remove(document, KIND),
+        block(&dedupe(&notes))
+    )
 }
 
 /// The notes with blanks collapsed, without empty ones and without repetitions (by

@@ -4,9 +4,9 @@
 //! exact text, refused when it touches a protected region in any way, and reported either way: the
 //! report has one entry per edit, in order, and says what became of it (engine 12.1).
 
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::edit_report::{EditReport, EditStatus};
 use super::region::{self, RegionKind};
 use super::text::{clip, strip, strip_end};
 
@@ -123,119 +123,6 @@ fn kind_of(value: &Value) -> &'static str {
         Value::String(_) => "text",
         Value::Array(_) => "a list",
         Value::Object(_) => "an object",
-    }
-}
-
-/// What became of an edit. Names are those of engine 12.1.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EditStatus {
-    /// Added at the end.
-    AppliedAppend,
-    /// Added before the first protected region.
-    AppliedAppendBeforeProtectedRegion,
-    /// Added after the target's line.
-    AppliedInsertAfter,
-    /// No target found: added at the end instead.
-    AppliedInsertAfterFallbackAppend,
-    /// No target found: added before the first protected region instead.
-    AppliedInsertAfterFallbackBeforeProtectedRegion,
-    /// The target was replaced.
-    AppliedReplace,
-    /// The target was removed.
-    AppliedDelete,
-    /// The edit would have changed a protected region, or made or unmade one.
-    SkippedProtectedRegion,
-    /// A replacement of nothing.
-    SkippedReplaceMissingTarget,
-    /// The text to replace is not there.
-    SkippedReplaceTargetNotFound,
-    /// A deletion of nothing.
-    SkippedDeleteMissingTarget,
-    /// The text to delete is not there.
-    SkippedDeleteTargetNotFound,
-    /// An operation that does not exist.
-    SkippedUnknownOp,
-    /// The item was no edit at all.
-    Error,
-}
-
-impl EditStatus {
-    /// Whether the edit was applied, be it at another place than asked.
-    #[must_use]
-    pub fn is_applied(self) -> bool {
-        matches!(
-            self,
-            EditStatus::AppliedAppend
-                | EditStatus::AppliedAppendBeforeProtectedRegion
-                | EditStatus::AppliedInsertAfter
-                | EditStatus::AppliedReplace
-                | EditStatus::AppliedDelete
-        ) || self.is_fallback()
-    }
-
-    /// Whether the edit was applied at another place than asked (W-E4).
-    #[must_use]
-    pub fn is_fallback(self) -> bool {
-        matches!(
-            self,
-            EditStatus::AppliedInsertAfterFallbackAppend
-                | EditStatus::AppliedInsertAfterFallbackBeforeProtectedRegion
-        )
-    }
-}
-
-/// One entry of the report.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EditReport {
-    /// The edit's position in the patch, from 1.
-    pub index: usize,
-    /// Its operation; empty when it was no edit.
-    pub op: String,
-    /// The first 200 code points of its target.
-    pub target: String,
-    /// The first 200 code points of its content, as it was applied.
-    pub content_preview: String,
-    /// What became of it.
-    pub status: EditStatus,
-    /// Whether the document is different after it. An applied edit that changes nothing is worth
-    /// telling the optimizer (W-E4).
-    #[serde(default)]
-    pub changed: bool,
-    /// Why it was no edit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-}
-
-/// How a patch went, in numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EditSummary {
-    /// Edits in the patch.
-    pub total: usize,
-    /// Edits that were applied.
-    pub applied: usize,
-    /// Edits that were refused.
-    pub skipped: usize,
-    /// Items that were no edits.
-    pub errors: usize,
-}
-
-impl EditSummary {
-    /// Counts a report.
-    #[must_use]
-    pub fn of(report: &[EditReport]) -> EditSummary {
-        let mut summary = EditSummary {
-            total: report.len(),
-            ..EditSummary::default()
-        };
-        for entry in report {
-            match entry.status {
-                EditStatus::Error => summary.errors += 1,
-                status if status.is_applied() => summary.applied += 1,
-                _ => summary.skipped += 1,
-            }
-        }
-        summary
     }
 }
 
@@ -415,6 +302,7 @@ fn keeps_regions(before: &str, after: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::edit_report::EditSummary;
     use super::*;
     use proptest::prelude::*;
     use serde_json::json;

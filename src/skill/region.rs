@@ -191,33 +191,27 @@ fn cut_forward(document: &str, kind: RegionKind) -> String {
 
 /// Cuts pairs from the inside out, in one pass: an end marker closes the latest open start.
 fn cut_innermost(document: &str, kind: RegionKind) -> String {
+    let of = |marker: &'static str| document.match_indices(marker);
+    let mut markers: Vec<(usize, &str)> = of(kind.start()).chain(of(kind.end())).collect();
+    markers.sort_unstable();
     let mut kept = String::with_capacity(document.len());
     let mut open: Vec<usize> = Vec::new();
-    let mut rest = document;
-    loop {
-        let start = rest.find(kind.start());
-        let end = rest.find(kind.end());
-        match (start, end) {
-            (Some(at), other) if other.is_none_or(|end| at < end) => {
-                kept.push_str(&rest[..at]);
-                open.push(kept.len());
-                kept.push_str(kind.start());
-                rest = &rest[at + kind.start().len()..];
-            }
-            (_, Some(at)) => {
-                kept.push_str(&rest[..at]);
-                match open.pop() {
-                    Some(start) => kept.truncate(start),
-                    None => kept.push_str(kind.end()),
-                }
-                rest = &rest[at + kind.end().len()..];
-            }
-            _ => {
-                kept.push_str(rest);
-                return kept;
+    let mut from = 0;
+    for (at, marker) in markers {
+        kept.push_str(&document[from..at]);
+        from = at + marker.len();
+        if marker == kind.start() {
+            open.push(kept.len());
+            kept.push_str(marker);
+        } else {
+            match open.pop() {
+                Some(start) => kept.truncate(start),
+                None => kept.push_str(marker),
             }
         }
     }
+    kept.push_str(&document[from..]);
+    kept
 }
 
 #[cfg(test)]

@@ -207,7 +207,12 @@ impl Store {
         self.query("ending a night", |connection| {
             connection.execute(
                 "UPDATE nights SET ended = ?2, status = ?3, report = ?4 WHERE id = ?1",
-                params![id, ended.to_string(), status.name(), report.map(Value::to_string)],
+                params![
+                    id,
+                    ended.to_string(),
+                    status.name(),
+                    report.map(Value::to_string)
+                ],
             )?;
             Ok(())
         })
@@ -225,7 +230,9 @@ impl Store {
                 .query_map([i64::try_from(limit).unwrap_or(i64::MAX)], RawNight::read)?
                 .collect::<rusqlite::Result<Vec<_>>>()
         })?;
-        rows.into_iter().map(|row| self.night_row(doing, row)).collect()
+        rows.into_iter()
+            .map(|row| self.night_row(doing, row))
+            .collect()
     }
 
     /// The newest night that began and never ended, which a killed run leaves.
@@ -255,7 +262,11 @@ impl Store {
         self.query("storing an event", |connection| {
             connection
                 .prepare_cached("INSERT INTO events (night, at, event) VALUES (?1, ?2, ?3)")?
-                .execute(params![night, Timestamp::now().to_string(), event.to_string()])?;
+                .execute(params![
+                    night,
+                    Timestamp::now().to_string(),
+                    event.to_string()
+                ])?;
             Ok(())
         })
     }
@@ -269,7 +280,9 @@ impl Store {
         let rows = self.query(doing, |connection| {
             connection
                 .prepare("SELECT at, event FROM events WHERE night = ?1 ORDER BY seq")?
-                .query_map([night], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))?
+                .query_map([night], |row| {
+                    Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))
+                })?
                 .collect::<rusqlite::Result<Vec<_>>>()
         })?;
         rows.into_iter()
@@ -314,7 +327,10 @@ impl Store {
             started: raw.started.parse().unwrap_or(Timestamp::UNIX_EPOCH),
             ended: raw.ended.and_then(|t| t.parse().ok()),
             status: NightStatus::parse(&raw.status),
-            report: raw.report.map(|text| self.decode(doing, &text)).transpose()?,
+            report: raw
+                .report
+                .map(|text| self.decode(doing, &text))
+                .transpose()?,
         })
     }
 }

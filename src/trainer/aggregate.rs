@@ -1,15 +1,14 @@
 //! The aggregate stage: the minibatches' patches become one, by hierarchical merging (engine 9).
 
 use futures::future::join_all;
-use minijinja::context;
+use minijinja::{Value as Context, context};
 use serde_json::{Value, json};
 
 use super::error::TrainError;
 use super::merge_plan::{self, Combination};
-use super::optimizer::Optimizer;
+use super::optimizer::{Optimizer, Question};
 use super::patch::{Item, Patch};
 use super::reflect::Proposals;
-use super::update_mode::UpdateMode;
 
 /// Merges all proposals of a step. Failures and successes are merged apart, level by level, then
 /// with each other; a merge that fails falls back to keeping every edit of its inputs in order.
@@ -20,11 +19,15 @@ pub async fn aggregate(
     optimizer: &Optimizer<'_>,
     skill: &str,
     proposals: Proposals,
-    mode: UpdateMode,
     batch_size: usize,
     dir: &str,
 ) -> Result<Patch, TrainError> {
-    let merge = Merge { optimizer, skill, mode, batch_size, dir };
+    let merge = Merge {
+        optimizer,
+        skill,
+        batch_size,
+        dir,
+    };
     let known: Vec<Item> = proposals
         .failure
         .iter()
@@ -46,10 +49,17 @@ pub async fn aggregate(
 /// one. Applying a text twice is never meant: equal items become one, with their support added up.
 fn unite_equals(patch: &mut Patch) {
     let same = |one: &Item, other: &Item| {
-        let mut keys = one.keys().chain(other.keys()).filter(|key| !COUNTERS.contains(&key.as_str()));
+        let mut keys = one
+            .keys()
+            .chain(other.keys())
+            .filter(|key| !COUNTERS.contains(&key.as_str()));
         keys.all(|key| one.get(key) == other.get(key))
     };
-    let support = |item: &Item| item.get("support_count").and_then(Value::as_u64).unwrap_or(0);
+    let support = |item: &Item| {
+        item.get("support_count")
+            .and_then(Value::as_u64)
+            .unwrap_or(0)
+    };
     let mut united: Vec<Item> = Vec::new();
     for item in patch.items.drain(..) {
         match united.iter_mut().find(|kept| same(kept, &item)) {
@@ -75,7 +85,6 @@ const COUNTERS: &[&str] = &[
 struct Merge<'a> {
     optimizer: &'a Optimizer<'a>,
     skill: &'a str,
-    mode: UpdateMode,
     batch_size: usize,
     dir: &'a str,
 }
@@ -94,7 +103,10 @@ impl Merge<'_> {
                 let batch = patches.get(range).unwrap_or_default();
                 self.batch(batch, template, level, index)
             });
-            patches = join_all(merges).await.into_iter().collect::<Result<_, TrainError>>()?;
+            patches = join_all(merges)
+                .await
+                .into_iter()
+                .collect::<Result<_, TrainError>>()?;
             level += 1;
         }
         Ok(patches.pop())
@@ -115,11 +127,10 @@ impl Merge<'_> {
             patches => pretty(&batch.iter().map(|patch| self.shown(patch)).collect()),
             count => batch.len(),
             level => level,
-            meta_skill => "",
         };
         let sample = format!("{}/{template}_{level}_{index}", self.dir);
-        let reply = self.optimizer.ask("merge", template, context, &sample).await?.value();
-        Ok(merge_plan::judge(reply.as_ref(), self.mode, batch, Some(level)).patch)
+        let reply = self.ask(template, context, &sample).await?;
+        Ok(merge_plan::judge(reply.as_ref(), self.optimizer.mode, batch, Some(level)).patch)
     }
 
     async fn combine(
@@ -137,11 +148,32 @@ impl Merge<'_> {
             success => pretty(&self.shown(&success)),
             n_failure => failure.items.len(),
             n_success => success.items.len(),
-            meta_skill => "",
         };
         let sample = format!("{}/merge_final", self.dir);
-        let reply = self.optimizer.ask("merge", "merge_final", context, &sample).await?.value();
-        Ok(merge_plan::judge(reply.as_ref(), self.mode, &[failure, success], None).patch)
+        let reply = self.ask("merge_final", context, &sample).await?;
+        Ok(merge_plan::judge(
+            reply.as_ref(),
+            self.optimizer.mode,
+            &[failure, success],
+            None,
+        )
+        .patch)
+    }
+
+    async fn ask(
+        &self,
+        template: &str,
+        context: Context,
+        sample: &str,
+    ) -> Result<Option<Value>, TrainError> {
+        let question = Question {
+            stage: "merge",
+            template,
+            context,
+            sample,
+            max_tokens: self.optimizer.items_tokens(),
+        };
+        Ok(self.optimizer.ask(question).await?.value())
     }
 
     /// A patch as the optimizer sees it: without our own book-keeping.
@@ -150,7 +182,7 @@ impl Merge<'_> {
         for item in &mut patch.items {
             item.remove("evidence");
         }
-        patch.to_value(self.mode)
+        patch.to_value(self.optimizer.mode)
     }
 }
 
@@ -162,7 +194,11 @@ fn pretty(value: &Value) -> String {
 /// text of a proposed one has that one's items, any other those of all.
 fn trace_evidence(merged: &mut Patch, known: &[Item]) {
     let mut all: Vec<Value> = Vec::new();
-    for item in known.iter().filter_map(|item| item.get("evidence")?.as_array()).flatten() {
+    for item in known
+        .iter()
+        .filter_map(|item| item.get("evidence")?.as_array())
+        .flatten()
+    {
         if !all.contains(item) {
             all.push(item.clone());
         }
@@ -172,6 +208,9 @@ fn trace_evidence(merged: &mut Patch, known: &[Item]) {
             other.get("content") == item.get("content") && other.get("target") == item.get("target")
         });
         let evidence = same.and_then(|other| other.get("evidence").cloned());
-        item.insert("evidence".to_owned(), evidence.unwrap_or_else(|| json!(all)));
+        item.insert(
+            "evidence".to_owned(),
+            evidence.unwrap_or_else(|| json!(all)),
+        );
     }
 }

@@ -1,38 +1,57 @@
-//! The update stage: a selected patch applied to the current skill.
+//! A document with a step's changes in it, and how it came about.
+
+use serde_json::Value;
 
 use super::patch::Patch;
-use crate::skill::edit::{Edit, EditReport, EditSummary, apply_patch};
 use crate::skill::hash::skill_hash;
+use crate::skill::{Edit, EditReport, EditSummary, apply_patch};
 
-/// A document with edits applied, and the report of which applied.
+/// A candidate for the next skill.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
     /// The whole document.
     pub skill: String,
     /// First 16 hex digits of its SHA-256.
     pub hash: String,
-    /// The edits that were to be applied, in order.
+    /// What was to be carried out, in order.
     pub patch: Patch,
-    /// One entry per edit.
+    /// In patch mode one entry per edit: what became of it.
     pub reports: Vec<EditReport>,
+    /// In the rewrite modes: the file that records the rewrite, and what it holds.
+    pub rewrite: Option<(&'static str, Value)>,
+    /// In the rewrite modes: what changed, in the model's words.
+    pub change_summary: Option<Vec<String>>,
 }
 
 impl Candidate {
-    /// Applies the items of `patch` to `skill`, one after another.
+    /// Applies the edits of `patch` to `skill`, one after another.
     #[must_use]
-    pub fn from_patch(skill: &str, patch: Patch) -> Self {
+    pub fn from_edits(skill: &str, patch: Patch) -> Self {
         let (skill, reports) = apply_patch(skill, patch.items.iter().map(Edit::from_fields));
+        Self {
+            reports,
+            ..Self::whole(skill, patch)
+        }
+    }
+
+    /// A document that was written as a whole.
+    #[must_use]
+    pub fn whole(skill: String, patch: Patch) -> Self {
         Self {
             hash: skill_hash(&skill),
             skill,
             patch,
-            reports,
+            reports: Vec::new(),
+            rewrite: None,
+            change_summary: None,
         }
     }
 
-    /// Counts by outcome.
+    /// Which edits applied, in numbers; `None` in the rewrite modes.
     #[must_use]
-    pub fn summary(&self) -> EditSummary {
-        EditSummary::of(&self.reports)
+    pub fn summary(&self) -> Option<EditSummary> {
+        self.change_summary
+            .is_none()
+            .then(|| EditSummary::of(&self.reports))
     }
 }

@@ -1,6 +1,6 @@
 //! What the trainer needs of the world: items by split, and how to attempt one under a skill.
 //!
-//! A benchmark and a night differ only here. An attempt ends *measured*, with scores, or *not
+//! What is trained on differs only here. An attempt ends *measured*, with scores, or *not
 //! measured*, with the cause; an infrastructure failure never becomes a score of zero.
 
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Display for Split {
     }
 }
 
-/// One unit that an environment can attempt: a benchmark row or a task.
+/// One unit that an environment can attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// Unique over all splits of a run.
@@ -132,7 +132,7 @@ pub struct Rollout {
     /// The target's answer.
     #[serde(default)]
     pub response: String,
-    /// The trajectory, one entry a message, tool call or note (benchmarks 3.6).
+    /// The trajectory, one entry a message, tool call or note (engine 8.2).
     #[serde(default)]
     pub conversation: Vec<Value>,
     /// Further columns of the environment's result rows.
@@ -178,7 +178,7 @@ impl Rollout {
         }
     }
 
-    /// The rollout as a row of `results.jsonl` (benchmarks 3.4): the environment's columns, then
+    /// The rollout as a row of `results.jsonl` (engine 6): the environment's columns, then
     /// ours. Scores of a rollout that was not measured are null.
     #[must_use]
     pub fn row(&self) -> Map<String, Value> {
@@ -189,7 +189,10 @@ impl Rollout {
         row.insert("hard".to_owned(), json!(scores.map(|(hard, _)| hard)));
         row.insert("soft".to_owned(), json!(scores.map(|(_, soft)| soft)));
         if let Outcome::NotMeasured { cause, message } = &self.outcome {
-            row.insert("not_measured".to_owned(), json!({"cause": cause, "message": message}));
+            row.insert(
+                "not_measured".to_owned(),
+                json!({"cause": cause, "message": message}),
+            );
         }
         for (name, text) in [
             ("fail_reason", &self.fail_reason),

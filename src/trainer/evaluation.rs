@@ -42,7 +42,10 @@ impl Evaluation {
     /// How many rollouts have scores.
     #[must_use]
     pub fn measured(&self) -> usize {
-        self.rollouts.iter().filter(|r| r.scores().is_some()).count()
+        self.rollouts
+            .iter()
+            .filter(|r| r.scores().is_some())
+            .count()
     }
 
     /// The measured share, 1 for no items at all.

@@ -1,6 +1,6 @@
 //! What happens during a run, as typed events; the trainer's only output.
 //!
-//! The run directory, progress bars, the log, `events.jsonl` and the database are observers of
+//! The run directory, `events.jsonl`, progress bars and databases are observers of
 //! this one stream. An observer that has to be durable returns its error, and the run stops
 //! there rather than going on without its record.
 
@@ -12,12 +12,14 @@ use serde_json::Value;
 use super::candidate::Candidate;
 use super::environment::Rollout;
 use super::evaluation::Scores;
+use super::lr_decision::LrDecision;
+use super::pairs::Pair;
 use super::patch::Patch;
 use super::state::{State, StepRecord};
 use super::summary::Summary;
 use super::update_mode::UpdateMode;
 use super::verdict::Verdict;
-use crate::skill::edit::EditSummary;
+use crate::skill::EditSummary;
 
 /// Something that happened. Borrowed: an observer keeps what it needs.
 #[derive(Debug, Clone, Serialize)]
@@ -108,8 +110,52 @@ pub enum Event<'a> {
         /// The document and the report of which edits applied.
         #[serde(skip)]
         candidate: &'a Candidate,
-        /// Which edits applied, in numbers.
-        summary: EditSummary,
+        /// Which edits applied, in numbers; `None` for a rewritten document.
+        summary: Option<EditSummary>,
+    },
+    /// The optimizer decided how many items to apply.
+    LearningRateDecided {
+        /// The step's directory.
+        dir: &'a str,
+        /// The step.
+        step: u32,
+        /// The epoch.
+        epoch: u32,
+        /// The decision.
+        decision: &'a LrDecision,
+    },
+    /// Notes went into the skill's appendix.
+    NotesFlushed {
+        /// The step's directory.
+        dir: &'a str,
+        /// What came in.
+        step_notes: &'a [String],
+        /// What the appendix holds now.
+        after: &'a [String],
+    },
+    /// The slow update of an epoch is done.
+    SlowUpdated {
+        /// The epoch.
+        epoch: u32,
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// `slow_result.json`.
+        result: &'a Value,
+        /// The pairs that the optimizer saw.
+        #[serde(skip)]
+        pairs: Option<&'a [Pair]>,
+        /// All pairs, when the policy left some out.
+        #[serde(skip)]
+        all_pairs: Option<&'a [Pair]>,
+    },
+    /// The optimizer's memory of an epoch is done.
+    MetaSkillWritten {
+        /// The epoch.
+        epoch: u32,
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// `meta_skill_result.json`.
+        result: &'a Value,
     },
     /// The gate spoke.
     GateDecided {

@@ -7,9 +7,8 @@ use super::error::TrainError;
 use super::evaluation::{ItemScore, Scores, evaluate, mean};
 use super::event::Observers;
 use super::gate_rule::{GateAction, GateProjection, decide};
-use super::state::State;
+use super::state::{Scored, State};
 use super::verdict::{Verdict, deltas};
-use crate::skill::hash::skill_hash;
 
 /// What the gate needs to know of the run.
 pub struct Gate<'a> {
@@ -39,28 +38,30 @@ impl Gate<'_> {
         candidate: &Candidate,
         state: &State,
         dir: &str,
-    ) -> Result<(Verdict, Vec<ItemScore>), TrainError> {
-        let scores = match state.selections.get(&candidate.hash) {
-            Some(known) => known.clone(),
-            None => {
-                evaluate(environment, observers, self.items, &candidate.skill, SELECTION_SAMPLE, dir)
-                    .await?
-                    .item_scores()
-            }
-        };
-        let verdict = self.decide(candidate, &scores, state);
-        Ok((verdict, scores))
+    ) -> Result<(Verdict, Option<Vec<ItemScore>>), TrainError> {
+        if let Some(known) = state.selections.get(&candidate.hash) {
+            return Ok((self.decide(candidate, known, state), None));
+        }
+        let skill = &candidate.skill;
+        let scores = evaluate(
+            environment,
+            observers,
+            self.items,
+            skill,
+            SELECTION_SAMPLE,
+            dir,
+        )
+        .await?
+        .item_scores();
+        Ok((self.decide(candidate, &scores, state), Some(scores)))
     }
 
     fn decide(&self, candidate: &Candidate, after: &[ItemScore], state: &State) -> Verdict {
-        let none = Vec::new();
-        let before = state.selections.get(&skill_hash(&state.current.skill)).unwrap_or(&none);
-        let best = state.selections.get(&skill_hash(&state.best.skill)).unwrap_or(&none);
         let scores = means(after);
         let coverage = coverage(after);
         let score = scores.map(|s| self.rule.score(s.hard, s.soft, &candidate.skill));
-        let current_score = self.rival(before, after, &state.current.skill, state.current.score);
-        let best_score = self.rival(best, after, &state.best.skill, state.best.score);
+        let current_score = self.rival(&state.current, after, state);
+        let best_score = self.rival(&state.best, after, state);
         let action = match score {
             Some(score) if coverage >= self.coverage_floor => {
                 decide(score, current_score, best_score, self.enabled).action
@@ -74,29 +75,30 @@ impl Gate<'_> {
             candidate_score: score,
             scores,
             coverage,
-            items: deltas(before, after),
+            items: deltas(state.selection_of(&state.current), after),
         }
     }
 
     /// The score that the candidate has to beat. With every item measured on both sides it is the
     /// stored one; where some are missing it is taken over the items that both have, so that a
     /// candidate gains nothing from hard items that failed to run.
-    fn rival(
-        &self,
-        rival: &[ItemScore],
-        candidate: &[ItemScore],
-        skill: &str,
-        stored: Option<f64>,
-    ) -> f64 {
-        let complete = candidate.iter().chain(rival).all(|item| item.scores.is_some());
-        let common = candidate.iter().filter(|item| item.scores.is_some()).filter_map(|item| {
-            let other = rival.iter().find(|other| other.id == item.id)?;
-            other.scores.map(|scores| (scores.hard, scores.soft))
-        });
-        match (stored, complete) {
+    fn rival(&self, rival: &Scored, candidate: &[ItemScore], state: &State) -> f64 {
+        let items = state.selection_of(rival);
+        let complete = candidate
+            .iter()
+            .chain(items)
+            .all(|item| item.scores.is_some());
+        let common = candidate
+            .iter()
+            .filter(|item| item.scores.is_some())
+            .filter_map(|item| {
+                let other = items.iter().find(|other| other.id == item.id)?;
+                other.scores.map(|scores| (scores.hard, scores.soft))
+            });
+        match (rival.score, complete) {
             (Some(stored), true) => stored,
             (stored, _) => mean(common)
-                .map(|s| self.rule.score(s.hard, s.soft, skill))
+                .map(|s| self.rule.score(s.hard, s.soft, &rival.skill))
                 .or(stored)
                 .unwrap_or(f64::NEG_INFINITY),
         }
@@ -106,7 +108,11 @@ impl Gate<'_> {
 /// The means over measured items.
 #[must_use]
 pub fn means(items: &[ItemScore]) -> Option<Scores> {
-    mean(items.iter().filter_map(|item| item.scores.map(|s| (s.hard, s.soft))))
+    mean(
+        items
+            .iter()
+            .filter_map(|item| item.scores.map(|s| (s.hard, s.soft))),
+    )
 }
 
 fn coverage(items: &[ItemScore]) -> f64 {

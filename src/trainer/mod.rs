@@ -12,9 +12,13 @@
 //! models' journal.
 
 pub mod aggregate;
+pub mod appendix;
 pub mod batches;
 pub mod candidate;
+pub mod confident;
+pub mod early_stop;
 pub mod environment;
+mod epoch;
 pub mod error;
 pub mod evaluation;
 pub mod event;
@@ -22,9 +26,14 @@ pub mod failure_patterns;
 mod finish;
 pub mod gate;
 pub mod gate_rule;
+pub mod learning_rate;
+pub mod longitudinal;
+pub mod lr_decision;
 pub mod merge_plan;
 pub mod mt19937;
 pub mod optimizer;
+pub mod optimizer_reply;
+pub mod pairs;
 pub mod patch;
 pub mod prompt;
 pub mod reflect;
@@ -39,6 +48,7 @@ pub mod step;
 pub mod step_buffer;
 pub mod summary;
 pub mod trajectory;
+pub mod update;
 pub mod update_mode;
 mod usage;
 pub mod verdict;
@@ -50,9 +60,10 @@ use environment::{Environment, Item, Split};
 use error::TrainError;
 use evaluation::{Evaluation, evaluate};
 use event::{Event, Observers};
-use gate::SELECTION_SAMPLE;
+use gate::{Gate, SELECTION_SAMPLE};
 use optimizer::Optimizer;
 use prompt::Prompts;
+use reflect::SkillAware;
 use settings::Settings;
 use state::State;
 use summary::Summary;
@@ -60,6 +71,7 @@ use usage::UsageClock;
 
 use crate::model::ChatModel;
 use crate::model::meter::Meter;
+use crate::skill::appendix as appendix_region;
 use crate::skill::hash::skill_hash;
 
 /// A trainer over one environment.
@@ -133,10 +145,10 @@ impl<'a, E: Environment> Trainer<'a, E> {
         self.usage = UsageClock::start(&self.meter, &state.usage);
         self.baseline(&mut state).await?;
         for epoch in 1..=self.settings.epochs {
-            let first = (epoch - 1) * steps_per_epoch;
-            if state.last_completed_step >= first + steps_per_epoch {
+            if state.completed_epochs >= epoch {
                 continue;
             }
+            let first = (epoch - 1) * steps_per_epoch;
             if state.last_completed_step <= first {
                 // The analysts' short memory is of one epoch (engine 14).
                 state.step_buffer.clear();
@@ -146,20 +158,35 @@ impl<'a, E: Environment> Trainer<'a, E> {
                     self.step(&plan, &mut state).await?;
                 }
             }
+            self.end_epoch(epoch, &mut state).await?;
         }
-        let test = self.test_scores(&mut state).await?;
-        self.finish(state, test, started.elapsed().as_secs_f64())
+        self.finish(state, started).await
     }
 
-    fn optimizer(&self) -> Optimizer<'_> {
+    fn optimizer<'b>(&'b self, meta_skill: &'b str) -> Optimizer<'b> {
         Optimizer {
             model: self.optimizer.as_ref(),
             prompts: &self.prompts,
+            mode: self.settings.update_mode,
+            meta_skill,
+        }
+    }
+
+    /// The gate of this run; `enabled` is not the run's own switch where guidance is gated apart.
+    fn gate_of(&self, enabled: bool) -> Gate<'_> {
+        Gate {
+            rule: &self.settings.gate,
+            coverage_floor: self.settings.coverage_floor,
+            enabled,
+            items: self.selection_items(),
         }
     }
 
     fn selection_items(&self) -> &[Item] {
-        first(self.environment.items(Split::Selection), self.settings.selection_items)
+        first(
+            self.environment.items(Split::Selection),
+            self.settings.selection_items,
+        )
     }
 
     /// Scores the initial skill on the selection split, once.
@@ -182,10 +209,16 @@ impl<'a, E: Environment> Trainer<'a, E> {
             }
         };
         let score = self.settings.gate.score(scores.hard, scores.soft, &skill);
-        state.selections.insert(skill_hash(&skill), evaluation.item_scores());
+        state
+            .selections
+            .insert(skill_hash(&skill), evaluation.item_scores());
         state.baseline = Some(scores);
         state.current.score = Some(score);
         state.best.score = Some(score);
+        if self.settings.skill_aware != SkillAware::Off {
+            // Reminders have their place from the start (engine 7.8).
+            state.current.skill = appendix_region::ensure(&state.current.skill);
+        }
         state.usage = self.usage.now(&self.meter);
         self.observers.emit(&Event::Checkpoint { state })?;
         Ok(())

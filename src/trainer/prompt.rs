@@ -2,7 +2,7 @@
 //! same name in a folder of the user's.
 //!
 //! A template file holds the system text, a line `=== user ===`, and the user text. Rendering is a
-//! single pass, so text that is put in is never expanded again (what a log or a model wrote stays
+//! single pass, so text that is put in is never expanded again (what somebody else wrote stays
 //! data), and it goes in between tags that the system text declares to be material.
 
 use std::path::Path;
@@ -17,12 +17,40 @@ const SEPARATOR: &str = "=== user ===";
 /// Every template: its name and its text.
 const TEMPLATES: &[(&str, &str)] = &[
     ("analyst_error", include_str!("prompts/analyst_error.md")),
-    ("analyst_success", include_str!("prompts/analyst_success.md")),
+    (
+        "analyst_success",
+        include_str!("prompts/analyst_success.md"),
+    ),
+    ("consolidate", include_str!("prompts/consolidate.md")),
     ("evidence", include_str!("prompts/evidence.md")),
+    (
+        "item_full_rewrite",
+        include_str!("prompts/item_full_rewrite.md"),
+    ),
+    ("item_patch", include_str!("prompts/item_patch.md")),
+    ("item_rewrite", include_str!("prompts/item_rewrite.md")),
+    ("lr_autonomous", include_str!("prompts/lr_autonomous.md")),
     ("merge_failure", include_str!("prompts/merge_failure.md")),
-    ("merge_success", include_str!("prompts/merge_success.md")),
     ("merge_final", include_str!("prompts/merge_final.md")),
+    ("merge_success", include_str!("prompts/merge_success.md")),
+    ("meta_skill", include_str!("prompts/meta_skill.md")),
     ("ranking", include_str!("prompts/ranking.md")),
+    ("rewrite_skill", include_str!("prompts/rewrite_skill.md")),
+    (
+        "rules_full_rewrite",
+        include_str!("prompts/rules_full_rewrite.md"),
+    ),
+    ("rules_patch", include_str!("prompts/rules_patch.md")),
+    ("rules_rewrite", include_str!("prompts/rules_rewrite.md")),
+    (
+        "skill_aware_failure",
+        include_str!("prompts/skill_aware_failure.md"),
+    ),
+    (
+        "skill_aware_success",
+        include_str!("prompts/skill_aware_success.md"),
+    ),
+    ("slow_update", include_str!("prompts/slow_update.md")),
 ];
 
 /// The templates of a run.
@@ -60,10 +88,12 @@ impl Prompts {
     /// When a text is no template.
     pub fn with(mut self, more: &[(&'static str, &'static str)]) -> Result<Self, TrainError> {
         for (name, text) in more {
-            self.templates.add_template(name, text).map_err(|source| TrainError::Prompt {
-                name: (*name).to_owned(),
-                source,
-            })?;
+            self.templates
+                .add_template(name, text)
+                .map_err(|source| TrainError::Prompt {
+                    name: (*name).to_owned(),
+                    source,
+                })?;
         }
         Ok(self)
     }

@@ -3,13 +3,15 @@
 
 use futures::future::join_all;
 use minijinja::context;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::environment::Rollout;
 use super::error::TrainError;
 use super::event::{Event, Observers};
 use super::mt19937::Mt19937;
-use super::optimizer::{Answer, Optimizer};
+use super::optimizer::{Answer, Optimizer, Question};
+use super::optimizer_reply::appendix_notes;
 use super::patch::{Patch, normalise};
 use super::trajectory;
 use super::update_mode::UpdateMode;
@@ -52,8 +54,6 @@ pub struct Reflection<'a> {
     pub minibatch_size: usize,
     /// Leave successes out.
     pub failure_only: bool,
-    /// What analysts propose.
-    pub mode: UpdateMode,
     /// Most items an analyst may propose; `None` is no limit.
     pub budget: Option<usize>,
     /// Seed of the shuffles; the batch's.
@@ -62,8 +62,35 @@ pub struct Reflection<'a> {
     pub guidance: Option<&'a str>,
     /// What earlier steps tried, as text; blank when nothing.
     pub history: &'a str,
+    /// Whether analysts sort lapses from defects and may leave notes (engine 17).
+    pub skill_aware: SkillAware,
     /// Directory of the patches, relative to the run directory.
     pub dir: &'a str,
+}
+
+/// Who may leave notes about rules that were there and not followed (engine 17).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillAware {
+    /// Nobody.
+    #[default]
+    Off,
+    /// Analysts of failures.
+    FailureOnly,
+    /// Analysts of failures and of successes.
+    Both,
+}
+
+impl SkillAware {
+    fn covers(self, side: Side, mode: UpdateMode) -> bool {
+        // A full rewrite has no place for notes.
+        mode != UpdateMode::FullRewriteMinibatch
+            && match self {
+                Self::Off => false,
+                Self::FailureOnly => side == Side::Failure,
+                Self::Both => true,
+            }
+    }
 }
 
 /// What the analysts proposed, in minibatch order.
@@ -75,6 +102,8 @@ pub struct Proposals {
     pub success: Vec<Patch>,
     /// The failure analysts' replies, whose summaries go into the step buffer.
     pub replies: Vec<Value>,
+    /// Notes for the appendix.
+    pub notes: Vec<String>,
 }
 
 impl Proposals {
@@ -83,6 +112,7 @@ impl Proposals {
         self.failure.extend(other.failure);
         self.success.extend(other.success);
         self.replies.extend(other.replies);
+        self.notes.extend(other.notes);
     }
 
     /// Whether nobody proposed anything.
@@ -104,7 +134,12 @@ pub async fn reflect(
     reflection: &Reflection<'_>,
 ) -> Result<Proposals, TrainError> {
     let groups = minibatches(rollouts, reflection);
-    let answers = join_all(groups.iter().map(|group| analyse(optimizer, reflection, group))).await;
+    let answers = join_all(
+        groups
+            .iter()
+            .map(|group| analyse(optimizer, reflection, group)),
+    )
+    .await;
     let mut proposals = Proposals::default();
     let mut outage = None;
     let mut answered = 0;
@@ -117,14 +152,26 @@ pub async fn reflect(
             answer => answer.value(),
         };
         answered += 1;
-        let patch = reply.as_ref().and_then(|reply| group.patch(reply, reflection));
-        let record = patch.as_ref().zip(reply.as_ref()).map(|(patch, reply)| group.record(reply, patch, reflection.mode));
+        let patch = reply
+            .as_ref()
+            .and_then(|reply| group.patch(reply, optimizer.mode, reflection.budget));
+        let record = patch
+            .as_ref()
+            .zip(reply.as_ref())
+            .map(|(patch, reply)| group.record(reply, patch, optimizer.mode));
         observers.emit(&Event::MinibatchReflected {
             dir: reflection.dir,
             name: &group.name,
             reply: record.as_ref(),
         })?;
-        proposals.replies.extend(reply.filter(|_| group.side == Side::Failure));
+        if let Some(reply) = reply {
+            if reflection.skill_aware.covers(group.side, optimizer.mode) {
+                proposals.notes.extend(appendix_notes(&reply));
+            }
+            proposals
+                .replies
+                .extend(Some(reply).filter(|_| group.side == Side::Failure));
+        }
         let Some(patch) = patch else { continue };
         match group.side {
             Side::Failure => proposals.failure.push(patch),
@@ -150,13 +197,22 @@ struct Minibatch<'a> {
 /// conversation are left out.
 fn minibatches<'a>(rollouts: &'a [Rollout], reflection: &Reflection<'_>) -> Vec<Minibatch<'a>> {
     let mut groups = Vec::new();
-    for (side, seed) in [(Side::Failure, reflection.seed), (Side::Success, reflection.seed + 1)] {
+    for (side, seed) in [
+        (Side::Failure, reflection.seed),
+        (Side::Success, reflection.seed + 1),
+    ] {
         if side == Side::Success && reflection.failure_only {
             continue;
         }
         let mut members: Vec<&Rollout> = rollouts
             .iter()
-            .filter(|r| if side == Side::Failure { r.failed() } else { r.passed() })
+            .filter(|r| {
+                if side == Side::Failure {
+                    r.failed()
+                } else {
+                    r.passed()
+                }
+            })
             .collect();
         Mt19937::new(seed).shuffle(&mut members);
         for (index, chunk) in members.chunks(reflection.minibatch_size.max(1)).enumerate() {
@@ -186,33 +242,46 @@ async fn analyse(
     let context = context! {
         skill => reflection.skill,
         budget => reflection.budget,
-        noun => reflection.mode.plural(),
         guidance => reflection.guidance,
         history => reflection.history,
-        meta_skill => "",
+        skill_aware => reflection.skill_aware.covers(group.side, optimizer.mode),
         target_system_prompt => group.system_prompt(),
         trajectories => group.trajectories.clone(),
     };
     let sample = format!("{}/{}", reflection.dir, group.name);
-    optimizer.ask("analyst", group.side.template(), context, &sample).await
+    optimizer
+        .ask(Question {
+            stage: "analyst",
+            template: group.side.template(),
+            context,
+            sample: &sample,
+            max_tokens: optimizer.items_tokens(),
+        })
+        .await
 }
 
 impl Minibatch<'_> {
     /// The system prompt that the target saw. It is the same for a whole batch, or differs only in
     /// ways that the conversations show, so one stands for all.
     fn system_prompt(&self) -> &str {
-        self.rollouts.first().map(|rollout| rollout.target_system_prompt.as_str()).unwrap_or_default()
+        self.rollouts
+            .first()
+            .map(|rollout| rollout.target_system_prompt.as_str())
+            .unwrap_or_default()
     }
 
     /// The patch in an analyst's reply, cut to the budget. The side and the size of the group are
     /// ours to say, not the model's, and each edit remembers the items that it was learnt from.
-    fn patch(&self, reply: &Value, reflection: &Reflection<'_>) -> Option<Patch> {
+    fn patch(&self, reply: &Value, mode: UpdateMode, budget: Option<usize>) -> Option<Patch> {
         let mut reply = reply.clone();
         let fields = reply.as_object_mut()?;
         fields.insert("source_type".to_owned(), json!(self.side.source_type()));
         fields.insert("batch_size".to_owned(), json!(self.rollouts.len()));
-        let (_, mut patch) = normalise(&reply, reflection.mode, None)?;
-        patch.items.truncate(reflection.budget.unwrap_or(usize::MAX));
+        let (_, mut patch) = normalise(&reply, mode, None)?;
+        let whole = mode == UpdateMode::FullRewriteMinibatch;
+        patch
+            .items
+            .truncate(budget.filter(|_| !whole).unwrap_or(usize::MAX));
         let evidence: Vec<&str> = self.rollouts.iter().map(|r| r.id.as_str()).collect();
         for item in &mut patch.items {
             item.insert("evidence".to_owned(), json!(evidence));

@@ -17,7 +17,7 @@ use super::event::{Event, Observer};
 use super::patch::{Item, Patch};
 use super::state::{State, StepRecord};
 use super::update_mode::UpdateMode;
-use crate::skill::edit::EditReport;
+use crate::skill::EditReport;
 
 /// Version of `runtime_state.json`.
 const FORMAT: u32 = 1;
@@ -88,7 +88,9 @@ impl RunDir {
         if history.exists() {
             state.history = read_json::<Vec<StepRecord>>(&history)?;
         }
-        state.history.retain(|r| r.step <= state.last_completed_step);
+        state
+            .history
+            .retain(|r| r.step <= state.last_completed_step);
         Ok(Some(state))
     }
 
@@ -98,7 +100,10 @@ impl RunDir {
     /// When the files are there and cannot be read.
     pub fn step_edits(&self, step: u32) -> io::Result<Option<(Vec<Item>, Vec<EditReport>)>> {
         let dir = self.root.join(step_dir(step));
-        let (edits, reports) = (dir.join("ranked_edits.json"), dir.join("edit_apply_report.json"));
+        let (edits, reports) = (
+            dir.join("ranked_edits.json"),
+            dir.join("edit_apply_report.json"),
+        );
         if !edits.exists() || !reports.exists() {
             return Ok(None);
         }
@@ -135,18 +140,30 @@ impl RunDir {
             rows.push('\n');
             let item = format!("{dir}/predictions/{}", path_component(&rollout.id));
             if !rollout.conversation.is_empty() {
-                self.json(&format!("{item}/conversation.json"), &rollout.conversation)?;
+                let text = serde_json::to_string_pretty(&rollout.conversation)
+                    .map_err(io::Error::other)?;
+                self.artefact(&format!("{item}/conversation.json"), &text)?;
             }
             for (name, text) in [
                 ("target_system_prompt.txt", &rollout.target_system_prompt),
                 ("target_user_prompt.txt", &rollout.target_user_prompt),
             ] {
                 if !text.is_empty() {
-                    self.text(&format!("{item}/{name}"), text)?;
+                    self.artefact(&format!("{item}/{name}"), text)?;
                 }
             }
         }
-        self.text(&format!("{dir}/results.jsonl"), &rows)
+        self.artefact(&format!("{dir}/results.jsonl"), &rows)
+    }
+
+    /// What rollouts leave: thousands of files that the journal can make again.
+    fn artefact(&self, name: &str, text: &str) -> io::Result<()> {
+        let options = Options {
+            create_parents: true,
+            volatile: true,
+            ..Options::default()
+        };
+        write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
     }
 
     fn text(&self, name: &str, text: &str) -> io::Result<()> {
@@ -157,8 +174,8 @@ impl RunDir {
         write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
     }
 
-    fn json(&self, name: &str, value: &impl Serialize) -> io::Result<()> {
-        write_atomic_json(&self.root.join(name), value).map_err(io::Error::other)
+    fn json(&self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
+        write_atomic_json(&self.root.join(name), &value).map_err(io::Error::other)
     }
 }
 
@@ -167,44 +184,100 @@ impl Observer for RunDir {
         match event {
             Event::RunStarted { initial_skill, .. } => self.text(&skill_path(0), initial_skill)?,
             Event::EvaluationFinished { dir, rollouts, .. } => self.rollouts(dir, rollouts)?,
-            Event::MinibatchReflected { dir, name, reply: Some(reply) } => {
+            Event::MinibatchReflected {
+                dir,
+                name,
+                reply: Some(reply),
+            } => {
                 self.json(&format!("{dir}/{name}.json"), reply)?;
             }
             Event::Aggregated { dir, patch, mode } => {
                 self.json(&format!("{dir}/merged_patch.json"), &patch.to_value(*mode))?;
             }
-            Event::Selected { dir, patch, mode, .. } => {
+            Event::Selected {
+                dir, patch, mode, ..
+            } => {
                 self.json(&format!("{dir}/ranked_edits.json"), &patch.to_value(*mode))?;
             }
             Event::CandidateMade { dir, candidate, .. } => {
                 self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
+                if let Some((name, record)) = &candidate.rewrite {
+                    self.json(&format!("{dir}/{name}"), record)?;
+                }
                 if !candidate.reports.is_empty() {
                     self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
                 }
             }
             Event::StepFinished { record, state } => {
                 let dir = step_dir(record.step);
-                if let Some(digest) = state.step_buffer.iter().find(|entry| entry.step == record.step as usize) {
+                if let Some(digest) = state
+                    .step_buffer
+                    .iter()
+                    .find(|entry| entry.step == record.step as usize)
+                {
                     self.json(&format!("{dir}/trajectory_digest.json"), digest)?;
                 }
                 self.json(&format!("{dir}/step_record.json"), record)?;
                 self.commit(state)?;
             }
+            Event::LearningRateDecided {
+                dir,
+                step,
+                epoch,
+                decision,
+            } => {
+                self.json(&format!("{dir}/lr_decision.json"), decision)?;
+                let mut line = json!({"step": step, "epoch": epoch});
+                merge(
+                    &mut line,
+                    serde_json::to_value(decision).map_err(io::Error::other)?,
+                );
+                self.line("lr_history.jsonl", &line)?;
+            }
+            Event::NotesFlushed {
+                dir,
+                step_notes,
+                after,
+            } => {
+                let notes = json!({"step_notes": step_notes, "appendix_after": after});
+                self.json(&format!("{dir}/appendix_notes.json"), &notes)?;
+            }
+            Event::SlowUpdated {
+                dir,
+                result,
+                pairs,
+                all_pairs,
+                ..
+            } => {
+                if let Some(pairs) = pairs {
+                    self.json(&format!("{dir}/comparison_pairs.json"), pairs)?;
+                }
+                if let Some(pairs) = all_pairs {
+                    self.json(&format!("{dir}/comparison_pairs_all.json"), pairs)?;
+                }
+                self.json(&format!("{dir}/slow_result.json"), result)?;
+            }
+            Event::MetaSkillWritten { dir, result, .. } => {
+                self.json(&format!("{dir}/meta_skill_result.json"), result)?;
+            }
             Event::Checkpoint { state } => self.commit(state)?,
-            Event::RunFinished { summary, best_skill } => {
+            Event::RunFinished {
+                summary,
+                best_skill,
+            } => {
                 self.text("best_skill.md", best_skill)?;
                 self.json("summary.json", summary)?;
             }
             _ => {}
         }
-        self.log(event)
+        self.record(event)
     }
 }
 
 impl RunDir {
     /// Appends the event to `events.jsonl`. Rollouts are left out: they are in `results.jsonl`,
     /// and their order of completion is not part of what a run is.
-    fn log(&self, event: &Event<'_>) -> io::Result<()> {
+    fn record(&self, event: &Event<'_>) -> io::Result<()> {
         if matches!(event, Event::RolloutFinished { .. }) {
             return Ok(());
         }
@@ -212,7 +285,11 @@ impl RunDir {
         if let Some(object) = line.as_object_mut() {
             object.insert("at".to_owned(), json!(jiff::Timestamp::now().to_string()));
         }
-        append_line(&self.root.join("events.jsonl"), &line.to_string(), false).map_err(io::Error::other)
+        self.line("events.jsonl", &line)
+    }
+
+    fn line(&self, name: &str, line: &Value) -> io::Result<()> {
+        append_line(&self.root.join(name), &line.to_string(), false).map_err(io::Error::other)
     }
 }
 
@@ -224,6 +301,13 @@ pub fn step_dir(step: u32) -> String {
 
 fn skill_path(step: u32) -> String {
     format!("skills/skill_v{step:04}.md")
+}
+
+/// Adds the fields of `more` to `object`.
+fn merge(object: &mut Value, more: Value) {
+    if let (Some(object), Value::Object(more)) = (object.as_object_mut(), more) {
+        object.extend(more);
+    }
 }
 
 /// An item's id as a single path component: letters, digits, `.`, `_` and `-` stay, every other
@@ -266,7 +350,10 @@ mod tests {
     #[test]
     fn an_id_becomes_one_harmless_component() {
         assert_eq!(path_component("plain-id_1.2"), "plain-id_1.2");
-        assert_eq!(path_component("../../etc"), "%2E%2E%2F%2E%2E%2Fetc".replace("%2E%2E%2F%2E%2E%2F", "%2E.%2F..%2F"));
+        assert_eq!(
+            path_component("../../etc"),
+            "%2E%2E%2F%2E%2E%2Fetc".replace("%2E%2E%2F%2E%2E%2F", "%2E.%2F..%2F")
+        );
         assert!(!path_component("a/b").contains('/'));
         assert_ne!(path_component("a/b"), path_component("a_b"));
         assert_eq!(path_component("."), "%2E");

@@ -4,12 +4,12 @@ use minijinja::context;
 use serde_json::{Map, Value};
 
 use super::error::TrainError;
-use super::optimizer::Optimizer;
+use super::optimizer::{Optimizer, Question, REPLY_TOKENS};
 use super::patch::Patch;
 use super::selection;
 
 /// Keeps the `budget` most important items of `patch` (`None` is no limit); all of them when there
-/// are no more, with no call. A ranking that fails keeps the first ones.
+/// are no more, with no call. Whole candidates are not ranked (engine 10). A ranking that fails keeps the first ones.
 ///
 /// # Errors
 /// When the optimizer cannot be used at all.
@@ -22,20 +22,31 @@ pub async fn select(
 ) -> Result<Patch, TrainError> {
     let count = patch.items.len();
     if !selection::needs_ranking(count, budget) {
-        return Ok(selection::apply(patch, &selection::choose(count, budget, None), None));
+        return Ok(selection::apply(
+            patch,
+            &selection::choose(count, budget, None),
+            None,
+        ));
     }
     let context = context! {
         skill => skill,
         budget => budget,
         items => patch.items.iter().map(describe).collect::<Vec<_>>(),
-        meta_skill => "",
     };
-    let reply = optimizer.ask("ranking", "ranking", context, &format!("{dir}/ranking")).await?.value();
+    let question = Question {
+        stage: "ranking",
+        template: "ranking",
+        context,
+        sample: &format!("{dir}/ranking"),
+        max_tokens: REPLY_TOKENS,
+    };
+    let reply = optimizer.ask(question).await?.value();
     let selection = selection::choose(count, budget, reply.as_ref());
     Ok(selection::apply(patch, &selection, reply.as_ref()))
 }
 
-fn describe(item: &Map<String, Value>) -> String {
+/// An item as the optimizer reads it in a list.
+pub(super) fn describe(item: &Map<String, Value>) -> String {
     let mut item = item.clone();
     item.remove("evidence");
     Value::Object(item).to_string()

@@ -2,7 +2,9 @@
 
 use super::error::TrainError;
 use super::gate_rule::{GateMetric, GateProjection};
-use super::schedule::{LrScheduler, Schedule};
+use super::pairs::PairPolicy;
+use super::reflect::SkillAware;
+use super::schedule::{LrControl, LrScheduler, Schedule};
 use super::update_mode::UpdateMode;
 
 /// The hyperparameters of a run.
@@ -24,12 +26,28 @@ pub struct Settings {
     pub failure_only: bool,
     /// What analysts propose.
     pub update_mode: UpdateMode,
+    /// Who decides how many items a step applies.
+    pub lr_control: LrControl,
     /// How the edit budget of a step falls over the run.
     pub lr_scheduler: LrScheduler,
     /// Most edits of a step, at the start.
     pub edit_budget: usize,
     /// Most edits of a step, at the end.
     pub min_edit_budget: usize,
+    /// Write long-term guidance at the end of each epoch.
+    pub use_slow_update: bool,
+    /// Items that the slow update and the meta skill compare.
+    pub slow_update_samples: usize,
+    /// Take guidance only when the gate accepts it.
+    pub slow_update_gated: bool,
+    /// Which pairs are compared.
+    pub pair_policy: PairPolicy,
+    /// Keep the optimizer's own memory from epoch to epoch.
+    pub use_meta_skill: bool,
+    /// Who may leave notes about rules that were not followed.
+    pub skill_aware: SkillAware,
+    /// Notes from which on the appendix is consolidated; 0 for never.
+    pub consolidate_threshold: usize,
     /// `false` takes every candidate.
     pub use_gate: bool,
     /// How candidates are compared.
@@ -58,6 +76,14 @@ impl Default for Settings {
             lr_scheduler: LrScheduler::Constant,
             edit_budget: 4,
             min_edit_budget: 2,
+            lr_control: LrControl::Fixed,
+            use_slow_update: false,
+            slow_update_samples: 20,
+            slow_update_gated: false,
+            pair_policy: PairPolicy::Mixed,
+            use_meta_skill: false,
+            skill_aware: SkillAware::Off,
+            consolidate_threshold: 0,
             use_gate: true,
             gate: GateProjection {
                 metric: GateMetric::Hard,
@@ -80,11 +106,27 @@ impl Settings {
         u32::try_from(train_items.div_ceil(per_step)).unwrap_or(u32::MAX)
     }
 
+    /// Who decides how many items a step applies; a full rewrite is one item (engine 7).
+    #[must_use]
+    pub fn lr_control(&self) -> LrControl {
+        match self.update_mode {
+            UpdateMode::FullRewriteMinibatch => LrControl::None,
+            UpdateMode::Patch | UpdateMode::RewriteFromSuggestions => self.lr_control,
+        }
+    }
+
     /// The edit budget of each step of a run over `train_items` items.
     #[must_use]
     pub fn schedule(&self, train_items: usize) -> Schedule {
-        let steps = self.steps_per_epoch(train_items).saturating_mul(self.epochs);
-        Schedule::new(self.lr_scheduler, self.edit_budget, self.min_edit_budget, steps as usize)
+        let steps = self
+            .steps_per_epoch(train_items)
+            .saturating_mul(self.epochs);
+        Schedule::new(
+            self.lr_scheduler,
+            self.edit_budget,
+            self.min_edit_budget,
+            steps as usize,
+        )
     }
 
     /// Refuses values that no run can be made with.
@@ -94,7 +136,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), TrainError> {
         let at_least = |name: &str, value: usize, least: usize| {
             if value < least {
-                return Err(TrainError::Setup(format!("{name} is {value}; it must be at least {least}")));
+                return Err(TrainError::Setup(format!(
+                    "{name} is {value}; it must be at least {least}"
+                )));
             }
             Ok(())
         };
@@ -108,11 +152,6 @@ impl Settings {
                 "coverage_floor is {}; it must lie between 0 and 1",
                 self.coverage_floor
             )));
-        }
-        if self.update_mode != UpdateMode::Patch {
-            return Err(TrainError::Setup(
-                "skill_update_mode: only `patch` is built in this version".to_owned(),
-            ));
         }
         Ok(())
     }

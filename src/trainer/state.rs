@@ -10,9 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use super::evaluation::{ItemScore, Scores};
 use super::gate_rule::GateAction;
+use super::lr_decision::LrDecision;
 use super::step_buffer::BufferEntry;
 use crate::model::Usage;
-use crate::skill::edit::EditSummary;
+use crate::skill::EditSummary;
+use crate::skill::hash::skill_hash;
 
 /// A skill with what is known of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -21,8 +23,19 @@ pub struct Scored {
     pub skill: String,
     /// Its gate score (in the space of the gate metric, engine 13); `None` before the baseline.
     pub score: Option<f64>,
-    /// Where it comes from: `initial_skill` or `step_NNNN`.
+    /// Where it comes from: `initial_skill`, `step_NNNN` or `slow_update_epoch_EE`.
     pub origin: String,
+    /// Hash of the text that `score` was measured on. Notes and ungated guidance change the
+    /// document afterwards; then the score is stale (W-G4).
+    pub scored: String,
+}
+
+impl Scored {
+    /// Whether the document changed since it was scored.
+    #[must_use]
+    pub fn is_stale(&self) -> bool {
+        skill_hash(&self.skill) != self.scored
+    }
 }
 
 /// Everything that the next step depends on.
@@ -42,6 +55,12 @@ pub struct State {
     pub baseline: Option<Scores>,
     /// Item scores on the selection split by skill hash; a skill is scored there once.
     pub selections: BTreeMap<String, Vec<ItemScore>>,
+    /// Epochs that ended, slow update and meta skill included.
+    pub completed_epochs: u32,
+    /// The skill with which the last completed epoch ended.
+    pub epoch_skill: Option<String>,
+    /// The optimizer's memory of earlier epochs; blank when there is none.
+    pub meta_skill: String,
     /// What earlier steps of this epoch tried, for the analysts.
     pub step_buffer: Vec<BufferEntry>,
     /// Usage of the whole run by stage.
@@ -62,6 +81,7 @@ impl State {
             skill: initial_skill.clone(),
             score: None,
             origin: INITIAL_ORIGIN.to_owned(),
+            scored: skill_hash(&initial_skill),
         };
         Self {
             initial_skill,
@@ -71,10 +91,23 @@ impl State {
             best_step: 0,
             baseline: None,
             selections: BTreeMap::new(),
+            completed_epochs: 0,
+            epoch_skill: None,
+            meta_skill: String::new(),
             step_buffer: Vec::new(),
             usage: BTreeMap::new(),
             history: Vec::new(),
         }
+    }
+}
+
+impl State {
+    /// The item scores behind a skill's score; none when there are none.
+    #[must_use]
+    pub fn selection_of(&self, scored: &Scored) -> &[ItemScore] {
+        self.selections
+            .get(&scored.scored)
+            .map_or(&[], Vec::as_slice)
     }
 }
 
@@ -165,6 +198,12 @@ pub struct StepRecord {
     /// Its length in characters.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub candidate_skill_len: Option<usize>,
+    /// What the optimizer decided about the budget.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lr_decision: Option<LrDecision>,
+    /// What a rewrite changed, in the model's words.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rewrite_change_summary: Option<Vec<String>>,
     /// Which edits applied.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub edit_apply_summary: Option<EditSummary>,
@@ -185,8 +224,23 @@ pub struct StepRecord {
     pub candidate_gate_score: Option<f64>,
     /// What was decided.
     pub action: GateAction,
+    /// Reminders that analysts left in this step.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub n_execution_lapse_notes: Option<usize>,
+    /// Those that were new.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub n_appendix_notes_added: Option<usize>,
+    /// Notes in the skill afterwards.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub n_appendix_notes_total: Option<usize>,
+    /// Notes after a consolidation, when one was applied.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub n_appendix_notes_consolidated: Option<usize>,
     /// The current skill's gate score afterwards.
     pub current_score: f64,
+    /// Whether the current skill changed since it was scored.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub current_score_stale: bool,
     /// The best skill's.
     pub best_score: f64,
     /// The step that made the best skill.

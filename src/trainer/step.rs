@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
+use super::Trainer;
 use super::aggregate::aggregate;
+use super::appendix::{self, Flushed};
 use super::batches::EpochShape;
 use super::candidate::Candidate;
 use super::environment::{Environment, Item, Rollout, Split};
@@ -10,16 +12,18 @@ use super::error::TrainError;
 use super::evaluation::{Evaluation, mean};
 use super::event::Event;
 use super::failure_patterns::{descriptions, failure_patterns};
-use super::gate::Gate;
 use super::gate_rule::GateAction;
+use super::learning_rate::{self, Evidence};
+use super::lr_decision::LrDecision;
 use super::patch::Patch;
-use super::reflect::{Proposals, Reflection, reflect};
+use super::reflect::{Proposals, Reflection, SkillAware, reflect};
 use super::run_dir::step_dir;
+use super::schedule::LrControl;
 use super::select::select;
 use super::settings::Settings;
 use super::state::{AccumulationBatch, Scored, State, StepRecord, Timing};
 use super::step_buffer::{self, BufferEntry};
-use super::Trainer;
+use super::update::update;
 use super::usage::usage_since;
 use super::verdict::Verdict;
 
@@ -45,17 +49,17 @@ pub struct PlannedBatch<'a> {
 
 /// The steps of an epoch (engine 5.4).
 #[must_use]
-pub fn plan<'a>(
-    settings: &Settings,
-    epoch: u32,
-    items: &'a [Item],
-) -> Vec<StepPlan<'a>> {
+pub fn plan<'a>(settings: &Settings, epoch: u32, items: &'a [Item]) -> Vec<StepPlan<'a>> {
     let steps_per_epoch = settings.steps_per_epoch(items.len());
     let shape = EpochShape::covering(items.len(), settings.batch_size, settings.accumulation);
     let planned = shape.epoch(settings.seed, epoch as usize);
     let mut batches = planned.into_iter().map(|batch| PlannedBatch {
         seed: batch.seed,
-        items: batch.items.into_iter().filter_map(|index| items.get(index)).collect(),
+        items: batch
+            .items
+            .into_iter()
+            .filter_map(|index| items.get(index))
+            .collect(),
     });
     (0..steps_per_epoch)
         .map(|step_in_epoch| StepPlan {
@@ -74,14 +78,23 @@ struct StepRollouts {
 
 impl StepRollouts {
     fn all(&self) -> impl Iterator<Item = &Rollout> {
-        self.batches.iter().flat_map(|(evaluation, ..)| &evaluation.rollouts)
+        self.batches
+            .iter()
+            .flat_map(|(evaluation, ..)| &evaluation.rollouts)
     }
 }
 
 impl<E: Environment> Trainer<'_, E> {
     /// Runs one step and commits its record and the new state.
-    pub(super) async fn step(&self, plan: &StepPlan<'_>, state: &mut State) -> Result<(), TrainError> {
-        self.observers.emit(&Event::StepStarted { step: plan.step, epoch: plan.epoch })?;
+    pub(super) async fn step(
+        &self,
+        plan: &StepPlan<'_>,
+        state: &mut State,
+    ) -> Result<(), TrainError> {
+        self.observers.emit(&Event::StepStarted {
+            step: plan.step,
+            epoch: plan.epoch,
+        })?;
         let clock = Instant::now();
         let mut work = StepWork::begin(plan);
 
@@ -93,19 +106,27 @@ impl<E: Environment> Trainer<'_, E> {
         if !proposals.is_empty() {
             let merged = self.aggregate(&work.dir, proposals, state).await?;
             work.timing.aggregate_s = work.lap();
-            let selected = self.select(plan, &mut work, merged, state).await?;
+            let selected = self
+                .select(plan, &mut work, merged, &rollouts, state)
+                .await?;
             work.timing.select_s = work.lap();
-            let candidate = self.update(&work.dir, selected, state)?;
+            work.candidate = self.update(&work.dir, selected, state).await?;
             work.timing.update_s = work.lap();
-            work.verdict = self.gate(plan, &work.dir, &candidate, state).await?;
-            work.timing.evaluate_s = work.lap();
-            work.candidate = Some(candidate);
         }
-
+        if let Some(candidate) = &work.candidate {
+            work.verdict = self.gate(plan, &work.dir, candidate, state).await?;
+            work.timing.evaluate_s = work.lap();
+        }
+        self.take(plan, &work, state);
+        self.flush_notes(&mut work, state).await?;
         self.commit(plan, work, &rollouts, state, clock.elapsed().as_secs_f64())
     }
 
-    async fn rollout(&self, plan: &StepPlan<'_>, state: &State) -> Result<StepRollouts, TrainError> {
+    async fn rollout(
+        &self,
+        plan: &StepPlan<'_>,
+        state: &State,
+    ) -> Result<StepRollouts, TrainError> {
         let mut batches = Vec::new();
         for (index, batch) in plan.batches.iter().enumerate() {
             let dir = self.batch_dir(plan.step, index);
@@ -120,7 +141,11 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(StepRollouts { batches })
     }
 
-    async fn reflect(&self, rollouts: &mut StepRollouts, state: &State) -> Result<Proposals, TrainError> {
+    async fn reflect(
+        &self,
+        rollouts: &mut StepRollouts,
+        state: &State,
+    ) -> Result<Proposals, TrainError> {
         let history = step_buffer::render(&state.step_buffer);
         let mut proposals = Proposals::default();
         for (evaluation, record, dir) in &mut rollouts.batches {
@@ -128,14 +153,20 @@ impl<E: Environment> Trainer<'_, E> {
                 skill: &state.current.skill,
                 minibatch_size: self.settings.minibatch_size,
                 failure_only: self.settings.failure_only,
-                mode: self.settings.update_mode,
-                budget: Some(self.settings.edit_budget),
+                skill_aware: self.settings.skill_aware,
+                budget: self.analyst_budget(),
                 seed: record.batch_seed,
                 guidance: self.environment.analyst_guidance(),
                 history: &history,
                 dir: &format!("{dir}/patches"),
             };
-            let found = reflect(&self.optimizer(), &self.observers, &evaluation.rollouts, &reflection).await?;
+            let found = reflect(
+                &self.optimizer(&state.meta_skill),
+                &self.observers,
+                &evaluation.rollouts,
+                &reflection,
+            )
+            .await?;
             record.n_failure_patches = found.failure.len();
             record.n_success_patches = found.success.len();
             proposals.extend(found);
@@ -143,11 +174,25 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(proposals)
     }
 
-    async fn aggregate(&self, dir: &str, proposals: Proposals, state: &State) -> Result<Patch, TrainError> {
-        let Settings { update_mode: mode, merge_batch_size: size, .. } = self.settings;
+    async fn aggregate(
+        &self,
+        dir: &str,
+        proposals: Proposals,
+        state: &State,
+    ) -> Result<Patch, TrainError> {
+        let Settings {
+            update_mode: mode,
+            merge_batch_size: size,
+            ..
+        } = self.settings;
         let skill = &state.current.skill;
-        let patch = aggregate(&self.optimizer(), skill, proposals, mode, size, dir).await?;
-        self.observers.emit(&Event::Aggregated { dir, patch: &patch, mode })?;
+        let optimizer = self.optimizer(&state.meta_skill);
+        let patch = aggregate(&optimizer, skill, proposals, size, dir).await?;
+        self.observers.emit(&Event::Aggregated {
+            dir,
+            patch: &patch,
+            mode,
+        })?;
         Ok(patch)
     }
 
@@ -156,13 +201,14 @@ impl<E: Environment> Trainer<'_, E> {
         plan: &StepPlan<'_>,
         work: &mut StepWork,
         merged: Patch,
+        rollouts: &StepRollouts,
         state: &State,
     ) -> Result<Patch, TrainError> {
-        let schedule = self.settings.schedule(self.environment.items(Split::Train).len());
-        let budget = schedule.budget(plan.step as usize);
+        let optimizer = self.optimizer(&state.meta_skill);
         work.n_edits_merged = Some(merged.items.len());
+        let budget = self.budget(plan, work, &merged, rollouts, state).await?;
         work.edit_budget = budget;
-        let patch = select(&self.optimizer(), &state.current.skill, merged, budget, &work.dir).await?;
+        let patch = select(&optimizer, &state.current.skill, merged, budget, &work.dir).await?;
         self.observers.emit(&Event::Selected {
             dir: &work.dir,
             budget,
@@ -172,13 +218,73 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(patch)
     }
 
-    fn update(&self, dir: &str, selected: Patch, state: &State) -> Result<Candidate, TrainError> {
-        let candidate = Candidate::from_patch(&state.current.skill, selected);
-        self.observers.emit(&Event::CandidateMade {
-            dir,
-            candidate: &candidate,
-            summary: candidate.summary(),
-        })?;
+    /// How many items this step may apply; `None` is no limit.
+    async fn budget(
+        &self,
+        plan: &StepPlan<'_>,
+        work: &mut StepWork,
+        merged: &Patch,
+        rollouts: &StepRollouts,
+        state: &State,
+    ) -> Result<Option<usize>, TrainError> {
+        let schedule = self
+            .settings
+            .schedule(self.environment.items(Split::Train).len());
+        let scheduled = schedule.budget(plan.step as usize);
+        match self.settings.lr_control() {
+            LrControl::Fixed => Ok(scheduled),
+            LrControl::None => Ok(None),
+            LrControl::Autonomous => {
+                let evidence = Evidence {
+                    skill: &state.current.skill,
+                    merged,
+                    rollouts: rollouts.all().count(),
+                    scores: mean(rollouts.all().filter_map(Rollout::scores)),
+                    history: &step_buffer::render(&state.step_buffer),
+                    scheduled,
+                    dir: &work.dir,
+                };
+                let optimizer = self.optimizer(&state.meta_skill);
+                let decision = learning_rate::decide(&optimizer, &evidence).await?;
+                self.observers.emit(&Event::LearningRateDecided {
+                    dir: &work.dir,
+                    step: plan.step,
+                    epoch: plan.epoch,
+                    decision: &decision,
+                })?;
+                let budget = decision.learning_rate;
+                work.lr_decision = Some(decision);
+                Ok(Some(budget))
+            }
+        }
+    }
+
+    /// Most items that one analyst may propose: what a step may apply at the most, if anything
+    /// limits that (W-L6).
+    fn analyst_budget(&self) -> Option<usize> {
+        match self.settings.lr_control() {
+            LrControl::Fixed => Some(self.settings.edit_budget),
+            LrControl::Autonomous | LrControl::None => None,
+        }
+    }
+
+    async fn update(
+        &self,
+        dir: &str,
+        selected: Patch,
+        state: &State,
+    ) -> Result<Option<Candidate>, TrainError> {
+        let history = step_buffer::render(&state.step_buffer);
+        // The rewriter works from the suggestions alone (engine 16).
+        let optimizer = self.optimizer("");
+        let candidate = update(&optimizer, &state.current.skill, selected, &history, dir).await?;
+        if let Some(candidate) = &candidate {
+            self.observers.emit(&Event::CandidateMade {
+                dir,
+                candidate,
+                summary: candidate.summary(),
+            })?;
+        }
         Ok(candidate)
     }
 
@@ -194,22 +300,67 @@ impl<E: Environment> Trainer<'_, E> {
         if candidate.skill == state.current.skill {
             return Ok(None);
         }
-        let gate = Gate {
-            rule: &self.settings.gate,
-            coverage_floor: self.settings.coverage_floor,
-            enabled: self.settings.use_gate,
-            items: self.selection_items(),
-        };
+        let gate = self.gate_of(self.settings.use_gate);
         let dir = format!("{dir}/selection_eval");
         let (verdict, scores) = gate
             .judge(self.environment, &self.observers, candidate, state, &dir)
             .await?;
-        state.selections.insert(candidate.hash.clone(), scores);
-        self.observers.emit(&Event::GateDecided { step: plan.step, verdict: &verdict })?;
+        if let Some(scores) = scores {
+            state.selections.insert(candidate.hash.clone(), scores);
+        }
+        self.observers.emit(&Event::GateDecided {
+            step: plan.step,
+            verdict: &verdict,
+        })?;
         Ok(Some(verdict))
     }
 
-    /// Takes the verdict's consequences into the state and commits both.
+    /// Takes the candidate over when the verdict says so.
+    fn take(&self, plan: &StepPlan<'_>, work: &StepWork, state: &mut State) {
+        let action = work.action();
+        let (true, Some(candidate)) = (action.is_accept(), &work.candidate) else {
+            return;
+        };
+        let scored = Scored {
+            skill: candidate.skill.clone(),
+            score: work
+                .verdict
+                .as_ref()
+                .and_then(|verdict| verdict.candidate_score),
+            origin: format!("step_{:04}", plan.step),
+            scored: candidate.hash.clone(),
+        };
+        let forced_best = action == GateAction::ForceAccept && scored.score > state.best.score;
+        if action == GateAction::AcceptNewBest || forced_best {
+            state.best = scored.clone();
+            state.best_step = plan.step;
+        }
+        state.current = scored;
+    }
+
+    /// Puts the analysts' reminders into the current skill; the best one stays as it was evaluated
+    /// (engine 17).
+    async fn flush_notes(&self, work: &mut StepWork, state: &mut State) -> Result<(), TrainError> {
+        if self.settings.skill_aware == SkillAware::Off {
+            return Ok(());
+        }
+        let optimizer = self.optimizer(&state.meta_skill);
+        let skill = &state.current.skill;
+        let threshold = self.settings.consolidate_threshold;
+        let flushed = appendix::flush(&optimizer, skill, &work.notes, threshold, &work.dir).await?;
+        if let Some(flushed) = flushed {
+            state.current.skill.clone_from(&flushed.skill);
+            self.observers.emit(&Event::NotesFlushed {
+                dir: &work.dir,
+                step_notes: &flushed.step_notes,
+                after: &flushed.after,
+            })?;
+            work.flushed = Some(flushed);
+        }
+        Ok(())
+    }
+
+    /// Commits the step's record and the new state.
     fn commit(
         &self,
         plan: &StepPlan<'_>,
@@ -218,29 +369,28 @@ impl<E: Environment> Trainer<'_, E> {
         state: &mut State,
         wall_time_s: f64,
     ) -> Result<(), TrainError> {
-        let action = work.action();
-        let score_before = state.current.score.unwrap_or_default();
-        if let (true, Some(candidate)) = (action.is_accept(), &work.candidate) {
-            let scored = Scored {
-                skill: candidate.skill.clone(),
-                score: work.verdict.as_ref().and_then(|verdict| verdict.candidate_score),
-                origin: format!("step_{:04}", plan.step),
-            };
-            let forced_best = action == GateAction::ForceAccept && scored.score > state.best.score;
-            if action == GateAction::AcceptNewBest || forced_best {
-                state.best = scored.clone();
-                state.best_step = plan.step;
-            }
-            state.current = scored;
-        }
-        state.step_buffer.push(self.buffer_entry(plan, &work, rollouts, score_before));
+        state
+            .step_buffer
+            .push(self.buffer_entry(plan, &work, rollouts));
         state.last_completed_step = plan.step;
         let usage = self.usage.now(&self.meter);
         let tokens = usage_since(&state.usage, &usage);
         state.usage = usage;
-        let record = record(plan, work, rollouts, state, action, tokens, wall_time_s);
+        let lr_control = self.settings.lr_control();
+        let record = record(
+            plan,
+            &work,
+            rollouts,
+            state,
+            lr_control,
+            tokens,
+            wall_time_s,
+        );
         state.history.push(record.clone());
-        self.observers.emit(&Event::StepFinished { record: &record, state })?;
+        self.observers.emit(&Event::StepFinished {
+            record: &record,
+            state,
+        })?;
         Ok(())
     }
 
@@ -251,20 +401,24 @@ impl<E: Environment> Trainer<'_, E> {
         plan: &StepPlan<'_>,
         work: &StepWork,
         rollouts: &StepRollouts,
-        score_before: f64,
     ) -> BufferEntry {
         let measured = || rollouts.all().filter(|rollout| rollout.scores().is_some());
         let rows: Vec<_> = measured().map(Rollout::row).collect();
         let rejected = work.action() == GateAction::Reject;
-        let edits = work.candidate.as_ref().filter(|_| rejected).map(|candidate| &candidate.patch.items);
+        let verdict = work.verdict.as_ref().filter(|_| rejected);
+        let edits = work
+            .candidate
+            .as_ref()
+            .filter(|_| rejected)
+            .map(|candidate| &candidate.patch.items);
         BufferEntry {
             step: plan.step as usize,
             action: work.action().name().to_owned(),
             n_total: rows.len().max(1),
             n_fail: measured().filter(|rollout| rollout.failed()).count(),
             failure_patterns: failure_patterns(&rows, &descriptions(&work.replies)),
-            score_before: rejected.then_some(score_before),
-            score_after: work.verdict.as_ref().filter(|_| rejected).and_then(|v| v.candidate_score),
+            score_before: verdict.map(|verdict| verdict.current_score),
+            score_after: verdict.and_then(|verdict| verdict.candidate_score),
             rejected_edits: edits
                 .into_iter()
                 .flatten()
@@ -289,6 +443,10 @@ struct StepWork {
     n_failure_patches: usize,
     n_success_patches: usize,
     replies: Vec<serde_json::Value>,
+    notes: Vec<String>,
+    lr_decision: Option<LrDecision>,
+    flushed: Option<Flushed>,
+    proposed: bool,
     n_edits_merged: Option<usize>,
     edit_budget: Option<usize>,
     candidate: Option<Candidate>,
@@ -304,6 +462,10 @@ impl StepWork {
             n_failure_patches: 0,
             n_success_patches: 0,
             replies: Vec::new(),
+            notes: Vec::new(),
+            lr_decision: None,
+            flushed: None,
+            proposed: false,
             n_edits_merged: None,
             edit_budget: None,
             candidate: None,
@@ -322,12 +484,15 @@ impl StepWork {
         self.n_failure_patches = proposals.failure.len();
         self.n_success_patches = proposals.success.len();
         self.replies.clone_from(&proposals.replies);
+        self.notes.clone_from(&proposals.notes);
+        self.proposed = !proposals.is_empty();
     }
 
     fn action(&self) -> GateAction {
         match (&self.candidate, &self.verdict) {
             (_, Some(verdict)) => verdict.action,
             (Some(_), None) => GateAction::SkipNoChange,
+            (None, None) if self.proposed => GateAction::SkipNoRewrite,
             (None, None) => GateAction::SkipNoPatches,
         }
     }
@@ -353,10 +518,10 @@ fn round6(value: f64) -> f64 {
 
 fn record(
     plan: &StepPlan<'_>,
-    work: StepWork,
+    work: &StepWork,
     rollouts: &StepRollouts,
     state: &State,
-    action: GateAction,
+    lr_control: LrControl,
     tokens: std::collections::BTreeMap<String, crate::model::Usage>,
     wall_time_s: f64,
 ) -> StepRecord {
@@ -372,25 +537,36 @@ fn record(
         rollout_hard: round6(step_scores.map_or(0.0, |s| s.hard)),
         rollout_soft: round6(step_scores.map_or(0.0, |s| s.soft)),
         rollout_n: rollouts.all().count(),
-        accumulation_batches: rollouts.batches.iter().map(|(_, record, _)| record.clone()).collect(),
+        accumulation_batches: rollouts
+            .batches
+            .iter()
+            .map(|(_, record, _)| record.clone())
+            .collect(),
         n_patches: work.n_failure_patches + work.n_success_patches,
         n_failure_patches: work.n_failure_patches,
         n_success_patches: work.n_success_patches,
         n_edits_merged: work.n_edits_merged,
         n_edits_ranked: candidate.map(|c| c.patch.items.len()),
         edit_budget: work.edit_budget,
-        lr_control_mode: work.edit_budget.map(|_| "fixed".to_owned()),
+        lr_control_mode: work.n_edits_merged.map(|_| lr_control.name().to_owned()),
+        lr_decision: work.lr_decision.clone(),
         support_counts: candidate.map(|c| c.patch.support_counts()),
         candidate_hash: candidate.map(|c| c.hash.clone()),
         candidate_skill_len: candidate.map(|c| c.skill.chars().count()),
-        edit_apply_summary: candidate.map(Candidate::summary),
+        rewrite_change_summary: candidate.and_then(|c| c.change_summary.clone()),
+        edit_apply_summary: candidate.and_then(Candidate::summary),
         selection_hard: verdict.and_then(|v| v.scores).map(|s| s.hard),
         selection_soft: verdict.and_then(|v| v.scores).map(|s| s.soft),
         selection_coverage: verdict.map(|v| v.coverage),
         gate_metric: verdict.map(|v| v.metric.clone()),
         candidate_gate_score: verdict.and_then(|v| v.candidate_score),
-        action,
+        action: work.action(),
+        n_execution_lapse_notes: work.flushed.as_ref().map(|f| f.step_notes.len()),
+        n_appendix_notes_added: work.flushed.as_ref().map(|f| f.added),
+        n_appendix_notes_total: work.flushed.as_ref().map(|f| f.after.len()),
+        n_appendix_notes_consolidated: work.flushed.as_ref().and_then(|f| f.consolidated),
         current_score: state.current.score.unwrap_or_default(),
+        current_score_stale: state.current.is_stale(),
         best_score: state.best.score.unwrap_or_default(),
         best_step: state.best_step,
         current_origin: state.current.origin.clone(),

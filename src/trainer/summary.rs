@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::evaluation::Scores;
-use super::state::{State, StepRecord};
 use super::gate_rule::{GateAction, GateProjection};
+use super::state::{State, StepRecord};
 use crate::model::Usage;
 
 /// One epoch's steps.
@@ -45,6 +45,10 @@ pub struct Summary {
     pub best_selection_hard: Option<f64>,
     /// The best skill's two means on the selection split.
     pub best_selection: Option<Scores>,
+    /// The final skill's mean hard score there, when it is not the best one.
+    pub final_selection_hard: Option<f64>,
+    /// Its mean soft score.
+    pub final_selection_soft: Option<f64>,
     /// The step that made the best skill.
     pub best_step: u32,
     /// Where the last skill comes from.
@@ -71,41 +75,52 @@ pub struct Summary {
     pub test_hard: Option<f64>,
     /// The best skill on the test split.
     pub test_soft: Option<f64>,
+    /// The final skill on the test split.
+    pub final_test_hard: Option<f64>,
+    /// The final skill on the test split.
+    pub final_test_soft: Option<f64>,
     /// Best minus initial.
     pub test_delta_hard: Option<f64>,
+    /// Final minus initial.
+    pub final_test_delta_hard: Option<f64>,
     /// Usage by role and stage over the whole run, resumed parts included.
     pub token_summary: BTreeMap<String, Usage>,
     /// Seconds of this process.
     pub total_wall_time_s: f64,
 }
 
-/// Test scores of the initial and of the best skill.
+/// What was measured of a run besides its history.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct TestScores {
-    /// The initial skill's.
-    pub baseline: Option<Scores>,
-    /// The best skill's.
-    pub best: Option<Scores>,
+pub struct Measured {
+    /// The best skill on the selection split.
+    pub best_selection: Option<Scores>,
+    /// The final skill there; `None` when it is the best one.
+    pub final_selection: Option<Scores>,
+    /// The initial skill on the test split.
+    pub test_baseline: Option<Scores>,
+    /// The best skill there.
+    pub test_best: Option<Scores>,
+    /// The final skill there.
+    pub test_final: Option<Scores>,
 }
 
 impl Summary {
     /// Adds a finished run up.
     #[must_use]
-    pub fn of(
-        state: &State,
-        gate: &GateProjection,
-        best_selection: Option<Scores>,
-        test: TestScores,
-        wall_time_s: f64,
-    ) -> Self {
-        let count = |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
+    pub fn of(state: &State, gate: &GateProjection, measured: Measured, wall_time_s: f64) -> Self {
+        let count =
+            |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
         Self {
             version: "skillopt-sleep/1",
             gate_metric: gate.metric.name().to_owned(),
-            baseline_score: state.baseline.map(|s| gate.score(s.hard, s.soft, &state.initial_skill)),
+            baseline_score: state
+                .baseline
+                .map(|s| gate.score(s.hard, s.soft, &state.initial_skill)),
             baseline_selection_hard: state.baseline.map(|s| s.hard),
             best_selection_hard: state.best.score,
-            best_selection,
+            best_selection: measured.best_selection,
+            final_selection_hard: measured.final_selection.map(|s| s.hard),
+            final_selection_soft: measured.final_selection.map(|s| s.soft),
             best_step: state.best_step,
             current_origin: state.current.origin.clone(),
             best_origin: state.best.origin.clone(),
@@ -115,22 +130,31 @@ impl Summary {
             total_skips: count(is_skip),
             total_undecided: count(|a| a == GateAction::Undecided),
             epoch_stats: epochs(&state.history),
-            baseline_test_hard: test.baseline.map(|s| s.hard),
-            baseline_test_soft: test.baseline.map(|s| s.soft),
-            test_hard: test.best.map(|s| s.hard),
-            test_soft: test.best.map(|s| s.soft),
-            test_delta_hard: test
-                .best
-                .zip(test.baseline)
-                .map(|(best, baseline)| best.hard - baseline.hard),
+            baseline_test_hard: measured.test_baseline.map(|s| s.hard),
+            baseline_test_soft: measured.test_baseline.map(|s| s.soft),
+            test_hard: measured.test_best.map(|s| s.hard),
+            test_soft: measured.test_best.map(|s| s.soft),
+            final_test_hard: measured.test_final.map(|s| s.hard),
+            final_test_soft: measured.test_final.map(|s| s.soft),
+            test_delta_hard: delta(measured.test_best, measured.test_baseline),
+            final_test_delta_hard: delta(measured.test_final, measured.test_baseline),
             token_summary: state.usage.clone(),
             total_wall_time_s: wall_time_s,
         }
     }
 }
 
+fn delta(after: Option<Scores>, before: Option<Scores>) -> Option<f64> {
+    after
+        .zip(before)
+        .map(|(after, before)| after.hard - before.hard)
+}
+
 fn is_skip(action: GateAction) -> bool {
-    matches!(action, GateAction::SkipNoPatches | GateAction::SkipNoChange)
+    matches!(
+        action,
+        GateAction::SkipNoPatches | GateAction::SkipNoChange | GateAction::SkipNoRewrite
+    )
 }
 
 fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
@@ -147,7 +171,9 @@ fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
                 current_score_at_epoch_end: record.current_score,
             });
         }
-        let Some(epoch) = epochs.last_mut() else { continue };
+        let Some(epoch) = epochs.last_mut() else {
+            continue;
+        };
         epoch.steps.push(record.step);
         epoch.accepts += usize::from(record.action.is_accept());
         epoch.rejects += usize::from(record.action == GateAction::Reject);

@@ -57,16 +57,32 @@ impl Environment for Toy {
     }
 
     async fn attempt(&self, item: &Item, skill: &str, _sample: &str) -> Rollout {
-        let outage = self.outage_from.is_some_and(|marker| skill.contains(marker));
+        let outage = self
+            .outage_from
+            .is_some_and(|marker| skill.contains(marker));
         if outage && item.id.starts_with('v') && item.id != "v0" {
-            return Rollout::not_measured(item, &CallError::new(CallErrorKind::Server, "it is down"));
+            return Rollout::not_measured(
+                item,
+                &CallError::new(CallErrorKind::Server, "it is down"),
+            );
         }
-        let need = item.payload.get("needs").and_then(Value::as_str).unwrap_or_default();
+        let need = item
+            .payload
+            .get("needs")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         let passed = f64::from(u8::from(skill.contains(need)));
         let mut rollout = Rollout::unusable(item, "");
-        rollout.outcome = Outcome::Measured { hard: passed, soft: passed };
+        rollout.outcome = Outcome::Measured {
+            hard: passed,
+            soft: passed,
+        };
         rollout.conversation = vec![json!({"role": "assistant", "content": "tried"})];
-        rollout.fail_reason = if passed > 0.0 { String::new() } else { format!("missing: {need}") };
+        rollout.fail_reason = if passed > 0.0 {
+            String::new()
+        } else {
+            format!("missing: {need}")
+        };
         rollout
     }
 }
@@ -91,7 +107,10 @@ async fn train(toy: &Toy, script: &str, settings: Settings, observers: Observers
     let optimizer = Arc::new(Metered::new(model, Role::Optimizer, meter.clone()));
     let prompts = Arc::new(Prompts::load(None).unwrap());
     let trainer = Trainer::new(toy, optimizer, meter, prompts, settings, observers).unwrap();
-    trainer.train(State::new("# Skill\n".to_owned())).await.unwrap()
+    trainer
+        .train(State::new("# Skill\n".to_owned()))
+        .await
+        .unwrap()
 }
 
 fn two_steps() -> Settings {
@@ -105,7 +124,12 @@ fn two_steps() -> Settings {
 async fn a_better_candidate_is_taken_and_a_useless_one_is_not() {
     let toy = Toy::new(&["RULE-B"; 4], &["RULE-A", "RULE-B"]);
     let trained = train(&toy, SCRIPT, two_steps(), Observers::default()).await;
-    let actions: Vec<_> = trained.state.history.iter().map(|record| record.action).collect();
+    let actions: Vec<_> = trained
+        .state
+        .history
+        .iter()
+        .map(|record| record.action)
+        .collect();
     assert_eq!(actions, [GateAction::AcceptNewBest, GateAction::Reject]);
     assert_eq!(trained.state.best.skill, "# Skill\n\n- RULE-A\n");
     assert_eq!(trained.state.best.score, Some(0.5));
@@ -187,8 +211,15 @@ async fn a_run_that_cannot_be_recorded_stops() {
     observers.add(FailsAfter(3));
     let model = Arc::new(Scripted::from_text("test", SCRIPT).unwrap());
     let prompts = Arc::new(Prompts::load(None).unwrap());
-    let trainer =
-        Trainer::new(&toy, model, Arc::default(), prompts, Settings::default(), observers).unwrap();
+    let trainer = Trainer::new(
+        &toy,
+        model,
+        Arc::default(),
+        prompts,
+        Settings::default(),
+        observers,
+    )
+    .unwrap();
     let error = trainer.train(State::new(String::new())).await.unwrap_err();
     assert!(error.to_string().contains("disk full"), "{error}");
 }

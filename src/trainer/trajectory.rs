@@ -48,7 +48,12 @@ pub fn conversation(entries: &[Value]) -> String {
         };
         let field = |name: &str| object.get(name).map(plain).unwrap_or_default();
         if object.get("type").and_then(Value::as_str) == Some("tool_call") {
-            let _ = writeln!(text, "[action] {}\n[obs] {}", clip(&field("cmd")), clip(&field("obs")));
+            let _ = writeln!(
+                text,
+                "[action] {}\n[obs] {}",
+                clip(&field("cmd")),
+                clip(&field("obs"))
+            );
         } else if object.contains_key("action") && object.contains_key("env_feedback") {
             let step = field("step");
             if object.contains_key("reasoning") {
@@ -61,8 +66,15 @@ pub fn conversation(entries: &[Value]) -> String {
                 clip(&field("env_feedback"))
             );
         } else {
-            let role = object.get("role").and_then(Value::as_str).unwrap_or("agent");
-            let role = if role == "system" { "verification" } else { role };
+            let role = object
+                .get("role")
+                .and_then(Value::as_str)
+                .unwrap_or("agent");
+            let role = if role == "system" {
+                "verification"
+            } else {
+                role
+            };
             let _ = writeln!(text, "[{role}] {}", clip(&field("content")));
         }
     }
@@ -85,7 +97,10 @@ fn clip(text: &str) -> String {
     let half = FIELD_CHARS / 2;
     let head: String = text.chars().take(half).collect();
     let tail: String = text.chars().skip(total - half).collect();
-    format!("{head}\n[… {} characters left out …]\n{tail}", total - 2 * half)
+    format!(
+        "{head}\n[… {} characters left out …]\n{tail}",
+        total - 2 * half
+    )
 }
 
 #[cfg(test)]

@@ -29,11 +29,15 @@ use skillopt_files::{Lock, NoSteps, Steps};
 
 use crate::area::StagingArea;
 use crate::error::Result;
+use crate::refusal::{Refusal, RefusalKind};
 use ledger::{Adoption, Ledger, OperationKind};
 use plan::{AdoptionPlan, Prepared};
 use recovery::Recovery;
 
 /// Adopts the accepted texts of any number of proposals, all or none.
+///
+/// What an interrupted operation left is put in order first, and the result tells of it.
+/// To tell of it also when this adoption is then refused, call [`recover`] before.
 ///
 /// # Errors
 ///
@@ -57,6 +61,14 @@ pub fn adopt_with(
     roots: &crate::AllowedRoots,
     steps: &mut dyn Steps,
 ) -> Result<Adoption> {
+    if plan.items.is_empty() {
+        return Err(Refusal::new(
+            RefusalKind::NothingToChange,
+            "adopt",
+            "no proposal is named: accept one in review first",
+        )
+        .into());
+    }
     let ids: Vec<&str> = plan
         .items
         .iter()
@@ -94,9 +106,22 @@ pub fn adopt_with(
 ///
 /// Another process is adopting, or the journal cannot be trusted or carried out.
 pub fn recover(state: &Path, roots: &crate::AllowedRoots) -> Result<Option<Recovery>> {
+    recover_with(state, roots, &mut NoSteps)
+}
+
+/// [`recover`], with somebody told before each change of the disk.
+///
+/// # Errors
+///
+/// As [`recover`], and what `steps` refuses.
+pub fn recover_with(
+    state: &Path,
+    roots: &crate::AllowedRoots,
+    steps: &mut dyn Steps,
+) -> Result<Option<Recovery>> {
     let seal = crate::sealed::Seal::open(state)?;
     let _lock = lock(state, "recovery of an interrupted adoption")?;
-    recovery::recover(state, &seal, roots, &mut NoSteps)
+    recovery::recover(state, &seal, roots, steps)
 }
 
 /// Whether an interrupted adoption or revert waits for recovery.

@@ -16,12 +16,19 @@ pub enum Error {
     /// A rule said no; nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A file operation failed; whatever had been changed was put back.
+    /// A file operation failed before any document was changed.
     #[error(transparent)]
     File(#[from] skillopt_files::Error),
     /// Another process is adopting or reverting.
     #[error(transparent)]
     Locked(#[from] LockError),
+    /// A file operation failed in the middle of an adoption or revert, and every document
+    /// was put back.
+    #[error("{source}; every document is as it was before")]
+    PutBack {
+        /// What failed.
+        source: skillopt_files::Error,
+    },
     /// An adoption failed, and putting everything back failed too.
     #[error(
         "the adoption failed ({primary}) and could not be undone completely ({rollback}): \

@@ -41,6 +41,29 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # All there is to call
+//!
+//! ```text
+//! preflight(&Path, &AllowedRoots) -> Result<Target, Refusal>      Target::read() -> Result<Base, Refusal>
+//! AllowedRoots::new().skills(dir).project(dir).document(file)
+//!
+//! StagingArea::open(&Path)          .stage(Draft) -> Proposal       .list() -> Listing
+//!   .load(id) -> Staged             .find(query) -> Staged          .history(Option<&Path>) -> Vec<HistoryEntry>
+//!   .accept(id, Acceptance)         .reject(id, EditSelection, reason, at)   .reopen(id)   -> Staged
+//!   .supersede(id, by, at)          .expire(before, at) -> ids      .prune(before) -> ids
+//!   .rejections() -> Vec<Rejection> .plan(&[id], Approver, at) -> AdoptionPlan
+//!
+//! dry_run(&AdoptionPlan, state, &roots) -> DryRun          adopt(...) -> Adoption
+//! dry_run_revert(&RevertPlan, state, &roots) -> Vec<PlannedRevert>   revert(...) -> Adoption
+//! recover(state, &roots) -> Option<Recovery>               is_interrupted(state) -> bool
+//! Ledger::open(state)  .latest() .get(id) .is_in_force(id) prune_backups(state, before) -> ids
+//!
+//! rebase(base, proposed, live) -> Option<String>           normal(raw), in_form_of(text, raw)
+//! unified_diff(base, proposed, path), inline_diff(base, proposed, context) -> Vec<Vec<DiffLine>>
+//! display_safe, has_hidden, one_line, table_cell, prose, score, sha256
+//! skill_name, resolvable_name, live_path, within, collision_key
+//! ```
+//!
 //! # On disk
 //!
 //! | under the state directory | what |
@@ -67,10 +90,13 @@ mod error;
 mod history;
 mod names;
 mod proposal;
+mod prune;
 mod refusal;
+mod resolve;
 mod review;
 mod roots;
 mod sealed;
+mod stage;
 mod target;
 mod text;
 
@@ -78,7 +104,7 @@ pub use adoption::ledger::{AdoptedDocument, Adoption, Approver, FileState, Ledge
 pub use adoption::plan::{AdoptionPlan, DryRun, PlannedText, PlannedWrite, dry_run};
 pub use adoption::recovery::{Outcome, RecoveredDocument, Recovery};
 pub use adoption::revert::{PlannedRevert, RevertPlan, dry_run_revert, revert, revert_with};
-pub use adoption::{adopt, adopt_with, is_interrupted, recover};
+pub use adoption::{adopt, adopt_with, is_interrupted, recover, recover_with};
 pub use area::{Listing, Staged, StagingArea};
 pub use decision::{Acceptance, Accepted, Closing, Decision, EditSelection, Rejected, Status};
 pub use error::{Error, Result};
@@ -89,6 +115,7 @@ pub use proposal::{
     Finding, GateRecord, ItemDelta, Level, Origin, Proposal, ProposedText, RejectedCandidate,
     StagedEdit,
 };
+pub use prune::prune_backups;
 pub use refusal::{Refusal, RefusalKind};
 pub use review::Rejection;
 pub use roots::AllowedRoots;

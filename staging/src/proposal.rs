@@ -38,7 +38,8 @@ pub struct Document {
     pub name: String,
     /// Where the agents read it, absolute, as configured; links are not resolved.
     pub path: PathBuf,
-    /// Where it really lay when the proposal was made, if links led elsewhere.
+    /// Where it really lay when the proposal was made, links resolved. `None` in a draft:
+    /// staging looks; `None` in a proposal: it was not there.
     #[serde(default)]
     pub real_path: Option<PathBuf>,
     /// The agents that read it: `claude-code`, `codex`.
@@ -340,8 +341,19 @@ impl Proposal {
         self.edits.iter().map(|edit| edit.index).collect()
     }
 
-    /// JSON has no infinity and no "not a number": such a value was not measured.
-    pub(crate) fn drop_impossible_numbers(&mut self) {
+    /// JSON has no infinity and no "not a number": such a value was not measured. Nor has
+    /// it file names that are not UTF-8: those are shown as well as they can be.
+    pub(crate) fn drop_impossible_values(&mut self) {
+        let rejected = self
+            .rejected
+            .iter_mut()
+            .flat_map(|rejected| &mut rejected.edits);
+        for edit in self.edits.iter_mut().chain(rejected) {
+            edit.contribution = edit.contribution.filter(|value| value.is_finite());
+            for file in edit.evidence.iter_mut().filter_map(|e| e.file.as_mut()) {
+                *file = file.to_string_lossy().into_owned().into();
+            }
+        }
         let gates = std::iter::once(&mut self.gate)
             .chain(self.rejected.iter_mut().map(|rejected| &mut rejected.gate));
         for gate in gates {
@@ -358,9 +370,6 @@ impl Proposal {
             gate.interval = gate
                 .interval
                 .filter(|(low, high)| low.is_finite() && high.is_finite());
-        }
-        for edit in &mut self.edits {
-            edit.contribution = edit.contribution.filter(|value| value.is_finite());
         }
         self.cost.usd = self.cost.usd.filter(|value| value.is_finite());
     }

@@ -13,7 +13,7 @@ use skillopt_files::Lock;
 use crate::area::{Staged, StagingArea};
 use crate::decision::{Acceptance, Accepted, Closing, Decision, EditSelection, Rejected, Status};
 use crate::error::Result;
-use crate::proposal::{DOCUMENT_LIMIT, Document, StagedEdit};
+use crate::proposal::{DOCUMENT_LIMIT, Document, DocumentKind, StagedEdit};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::text::digest::sha256;
 use crate::text::form::normal;
@@ -68,6 +68,13 @@ impl StagingArea {
                     RefusalKind::ProposalClosed,
                     id,
                     format!("{by} supersedes it: decide on that one"),
+                ));
+            }
+            if text.trim().is_empty() && staged.proposal.document.kind == DocumentKind::Skill {
+                return Err(Refusal::new(
+                    RefusalKind::ProposalEmpty,
+                    id,
+                    "the text to accept is empty: reject the proposal instead",
                 ));
             }
             let edits = select(staged, &acceptance.edits)?;

@@ -2,6 +2,8 @@
 
 use std::path::{Component, Path, PathBuf};
 
+use crate::resolve::resolve;
+
 /// File names that agents read as memory.
 const MEMORY_NAMES: [&str; 5] = [
     "CLAUDE.md",
@@ -63,41 +65,42 @@ impl AllowedRoots {
         self.documents.iter().any(|document| document == path)
     }
 
-    /// Whether a canonical path is one of the allowed directories or lies in one.
+    /// Whether a canonical path is a directory that may be made for an allowed document: in
+    /// an allowed directory, that directory itself, or one on the way to it.
     pub(crate) fn reaches(&self, real: &Path) -> bool {
+        let parents = self.documents.iter().filter_map(|path| path.parent());
         self.confines(real)
             || self
                 .roots
                 .iter()
-                .any(|root| root.is_absolute() && real_place(root).as_deref() == Some(real))
+                .map(PathBuf::as_path)
+                .chain(parents)
+                .any(|place| real_path(place).is_some_and(|place| place.starts_with(real)))
     }
 
     /// Whether a canonical path is one that may be written.
     pub(crate) fn confines(&self, real: &Path) -> bool {
-        let in_root = self.roots.iter().any(|root| {
-            root.is_absolute()
-                && real_place(root).is_some_and(|root| real != root && real.starts_with(root))
-        });
+        let in_root = self
+            .roots
+            .iter()
+            .any(|root| real_path(root).is_some_and(|root| real != root && real.starts_with(root)));
         in_root
             || self.documents.iter().any(|document| {
-                let (Some(parent), Some(name)) = (document.parent(), document.file_name()) else {
-                    return false;
-                };
-                document.is_absolute()
-                    && real_place(parent).is_some_and(|parent| parent.join(name) == real)
+                let directory = document.parent().and_then(real_path);
+                match (directory, document.file_name()) {
+                    (Some(directory), Some(name)) => directory.join(name) == real,
+                    _ => false,
+                }
             })
     }
 }
 
-/// Where a directory is once links are resolved. One that is not there yet is where it would be
-/// made: below the real place of its nearest ancestor that is there.
-fn real_place(directory: &Path) -> Option<PathBuf> {
-    directory.ancestors().find_map(|ancestor| {
-        let real = ancestor.canonicalize().ok()?;
-        let rest = directory.strip_prefix(ancestor).ok()?;
-        // Without a rest, joining would add a slash.
-        Some(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
-    })
+/// Where a configured directory really is, or will be once it is made.
+fn real_path(directory: &Path) -> Option<PathBuf> {
+    if !directory.is_absolute() {
+        return None;
+    }
+    resolve(directory).ok().map(|(real, _)| real)
 }
 
 /// Whether agents read documents of this name: a skill, a document of its `references/`,

@@ -45,6 +45,7 @@ impl Seal {
                 let options = Options {
                     mode: Some(0o600),
                     create_parents: true,
+                    ..Options::default()
                 };
                 write_atomic(&path, format!("{}\n", hex(&key)).as_bytes(), options)?;
                 // Two first users at once: both go on with the key that is there now.
@@ -78,6 +79,7 @@ impl Seal {
         let options = Options {
             mode: Some(0o600),
             create_parents: true,
+            ..Options::default()
         };
         Ok(write_atomic_with(path, &bytes, options, steps)?)
     }

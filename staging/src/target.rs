@@ -5,7 +5,7 @@
 //! again. The answer, a [`Target`], is only ever as old as its caller lets it become:
 //! adoption holds the directory open and looks once more at the moment of writing.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use skillopt_files::{Directory, Entry, Kind};
@@ -13,6 +13,7 @@ use skillopt_files::{Directory, Entry, Kind};
 use crate::names::live_path;
 use crate::proposal::{Base, DOCUMENT_LIMIT};
 use crate::refusal::{Refusal, RefusalKind};
+use crate::resolve::resolve;
 use crate::roots::{AllowedRoots, is_document_name, is_store};
 
 /// Where a document is, or would be.
@@ -48,6 +49,13 @@ pub fn preflight(path: &Path, roots: &AllowedRoots) -> Result<Target, Refusal> {
     let path = PathBuf::from(text);
     let named = roots.names(&path);
     let (real, missing) = resolve(&path)?;
+    if real.to_str().is_none() {
+        return Err(Refusal::path(
+            RefusalKind::LivePathUnsafe,
+            &path,
+            "it leads to a path that is not UTF-8: rename that",
+        ));
+    }
     if is_store(&real) {
         return Err(Refusal::path(
             RefusalKind::LiveStore,
@@ -182,61 +190,6 @@ pub(crate) fn into_text(bytes: Vec<u8>, path: &Path) -> Result<String, Refusal> 
             ),
         )
     })
-}
-
-/// The path with links resolved, and the directories that are missing on the way.
-fn resolve(path: &Path) -> Result<(PathBuf, Vec<PathBuf>), Refusal> {
-    if let Ok(real) = path.canonicalize() {
-        return Ok((real, Vec::new()));
-    }
-    let mut missing: Vec<OsString> = Vec::new();
-    let mut nearest = path;
-    loop {
-        match std::fs::symlink_metadata(nearest) {
-            Ok(metadata) if metadata.is_symlink() => match nearest.canonicalize() {
-                Ok(_) => break,
-                Err(error) => {
-                    return Err(Refusal::path(
-                        RefusalKind::LiveSymlink,
-                        path,
-                        format!(
-                            "{} is a link that cannot be followed ({error}): repair or remove it",
-                            nearest.display()
-                        ),
-                    ));
-                }
-            },
-            Ok(_) => break,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {}
-            Err(error) => {
-                return Err(Refusal::path(RefusalKind::LiveUnreadable, path, error));
-            }
-        }
-        let (Some(parent), Some(name)) = (nearest.parent(), nearest.file_name()) else {
-            break;
-        };
-        missing.push(name.to_owned());
-        nearest = parent;
-    }
-    let mut real = nearest
-        .canonicalize()
-        .map_err(|error| Refusal::path(RefusalKind::LiveUnreadable, path, error))?;
-    if !real.is_dir() {
-        return Err(Refusal::path(
-            RefusalKind::AncestorUnsafe,
-            path,
-            format!("{} is not a directory: move it away", nearest.display()),
-        ));
-    }
-    let mut directories = Vec::new();
-    while let Some(name) = missing.pop() {
-        real.push(name);
-        if !missing.is_empty() {
-            directories.push(real.clone());
-        }
-    }
-    Ok((real, directories))
 }
 
 fn check_file(entry: &Entry, path: &Path) -> Result<(), Refusal> {

@@ -35,14 +35,20 @@ fn answer_tag_extract(vector: &Vector) -> Value {
 }
 
 fn searchqa_score(vector: &Vector) -> Value {
-    let scored = score::score(&text(&vector.input, "response"), &texts(&vector.input["gold_answers"]));
+    let scored = score::score(
+        &text(&vector.input, "response"),
+        &texts(&vector.input["gold_answers"]),
+    );
     json!({
         "em": scored.em, "f1": scored.f1, "sub_em": scored.sub_em, "predicted_answer": scored.predicted_answer,
     })
 }
 
 fn searchqa_truncate_context(vector: &Vector) -> Value {
-    json!(score::truncate_context(&text(&vector.input, "context"), number(&vector.input["max_chars"])))
+    json!(score::truncate_context(
+        &text(&vector.input, "context"),
+        number(&vector.input["max_chars"])
+    ))
 }
 
 fn split_ratio(vector: &Vector) -> Value {
@@ -53,7 +59,12 @@ fn split_ratio(vector: &Vector) -> Value {
             Err(error) => refused(error),
         },
         Some("counts") => {
-            let parts: Vec<String> = input["ratio"].as_array().expect("a ratio").iter().map(Value::to_string).collect();
+            let parts: Vec<String> = input["ratio"]
+                .as_array()
+                .expect("a ratio")
+                .iter()
+                .map(Value::to_string)
+                .collect();
             let ratio = SplitRatio::parse(&parts.join(":")).expect("a ratio");
             json!({"counts": ratio.counts(number(&input["total"]))})
         }

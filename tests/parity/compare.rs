@@ -19,9 +19,18 @@ fn compare(path: &str, expected: &Value, ours: &Value, partly: bool, found: &mut
                 return;
             }
             for (key, value) in expected {
-                compare(&format!("{path}.{key}"), value, ours.get(key).unwrap_or(&ABSENT), partly, found);
+                compare(
+                    &format!("{path}.{key}"),
+                    value,
+                    ours.get(key).unwrap_or(&ABSENT),
+                    partly,
+                    found,
+                );
             }
-            let extra: Vec<&String> = ours.keys().filter(|key| !expected.contains_key(*key)).collect();
+            let extra: Vec<&String> = ours
+                .keys()
+                .filter(|key| !expected.contains_key(*key))
+                .collect();
             if !extra.is_empty() && !partly {
                 found.push(format!("{path}: we also have {extra:?}"));
             }
@@ -32,22 +41,35 @@ fn compare(path: &str, expected: &Value, ours: &Value, partly: bool, found: &mut
                 compare(&format!("{path}[{index}]"), expected, ours, partly, found);
             }
             if expected.len() != ours.len() {
-                found.push(format!("{path}: expected {} items, got {}", expected.len(), ours.len()));
+                found.push(format!(
+                    "{path}: expected {} items, got {}",
+                    expected.len(),
+                    ours.len()
+                ));
             }
             return;
         }
-        (Value::Number(expected), Value::Number(ours)) => match (expected.as_f64(), ours.as_f64()) {
-            (Some(expected), Some(ours)) => {
-                (expected - ours).abs() <= 1e-9 || (expected - ours).abs() <= 1e-12 * expected.abs()
+        (Value::Number(expected), Value::Number(ours)) => {
+            match (expected.as_f64(), ours.as_f64()) {
+                (Some(expected), Some(ours)) => {
+                    (expected - ours).abs() <= 1e-9
+                        || (expected - ours).abs() <= 1e-12 * expected.abs()
+                }
+                _ => expected == ours,
             }
-            _ => expected == ours,
-        },
+        }
         (Value::String(expected), Value::String(_)) if expected == "<any text>" => true,
-        (Value::String(expected), Value::String(ours)) if expected == "<any non-empty text>" => !ours.is_empty(),
+        (Value::String(expected), Value::String(ours)) if expected == "<any non-empty text>" => {
+            !ours.is_empty()
+        }
         (expected, ours) => expected == ours,
     };
     if !same {
-        found.push(format!("{path}: expected {}, got {}", shown(expected), shown(ours)));
+        found.push(format!(
+            "{path}: expected {}, got {}",
+            shown(expected),
+            shown(ours)
+        ));
     }
 }
 
@@ -59,5 +81,9 @@ fn is_error(object: &serde_json::Map<String, Value>) -> bool {
 
 fn shown(value: &Value) -> String {
     let text = value.to_string();
-    if text.chars().count() > 300 { text.chars().take(300).chain(['…']).collect() } else { text }
+    if text.chars().count() > 300 {
+        text.chars().take(300).chain(['…']).collect()
+    } else {
+        text
+    }
 }

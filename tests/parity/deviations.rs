@@ -46,15 +46,25 @@ impl Deviations {
         let text = fs::read_to_string(file).expect("deviations.toml is beside the vectors");
         let file: File = toml::from_str(&text).expect("deviations.toml lists deviations");
         for deviation in &file.deviation {
-            assert!(!deviation.reason.trim().is_empty(), "a deviation of {} has no reason", deviation.group);
-            assert!(deviation.is_bounded(), "a deviation of {} covers everything", deviation.group);
+            assert!(
+                !deviation.reason.trim().is_empty(),
+                "a deviation of {} has no reason",
+                deviation.group
+            );
+            assert!(
+                deviation.is_bounded(),
+                "a deviation of {} covers everything",
+                deviation.group
+            );
         }
         Deviations(file.deviation)
     }
 
     /// Whether a difference is one of these, and our result is what it should then be.
     pub(super) fn covers(&self, group: &str, vector: &Vector, ours: &Value) -> bool {
-        self.0.iter().any(|deviation| deviation.covers(group, vector, ours))
+        self.0
+            .iter()
+            .any(|deviation| deviation.covers(group, vector, ours))
     }
 
     /// The groups that have deviations.
@@ -73,14 +83,31 @@ impl Deviation {
     }
 
     fn covers(&self, group: &str, vector: &Vector, ours: &Value) -> bool {
-        let named = |pattern: &String| Regex::new(pattern).expect("a name pattern compiles").is_match(&vector.name);
+        let named = |pattern: &String| {
+            Regex::new(pattern)
+                .expect("a name pattern compiles")
+                .is_match(&vector.name)
+        };
         self.group == group
             && (self.names.is_empty() || self.names.contains(&vector.name))
             && self.name_matches.as_ref().is_none_or(named)
-            && self.defect.as_ref().is_none_or(|defect| vector.upstream_defect.as_ref() == Some(defect))
-            && (self.classes.is_empty() || vector.class.as_ref().is_some_and(|class| self.classes.contains(class)))
-            && self.when.as_ref().is_none_or(|when| checks::holds(when, vector, ours))
-            && self.check.as_ref().is_none_or(|check| checks::holds(check, vector, ours))
+            && self
+                .defect
+                .as_ref()
+                .is_none_or(|defect| vector.upstream_defect.as_ref() == Some(defect))
+            && (self.classes.is_empty()
+                || vector
+                    .class
+                    .as_ref()
+                    .is_some_and(|class| self.classes.contains(class)))
+            && self
+                .when
+                .as_ref()
+                .is_none_or(|when| checks::holds(when, vector, ours))
+            && self
+                .check
+                .as_ref()
+                .is_none_or(|check| checks::holds(check, vector, ours))
             && ours.get("panicked").is_none()
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use skillopt_sleep::config::modes::Mode as _;
 use skillopt_sleep::model::reply;
-use skillopt_sleep::skill::{self, Edit, apply_patch, density, edit::EditReport};
+use skillopt_sleep::skill::{self, Edit, EditReport, apply_patch, density};
 use skillopt_sleep::trainer::gate_rule::{DensityBonus, GateMetric, GateProjection, decide};
 use skillopt_sleep::trainer::merge_plan::{self, Combination};
 use skillopt_sleep::trainer::patch::{Item, Patch, normalise_all};
@@ -37,11 +37,23 @@ pub(super) fn text(value: &Value, key: &str) -> String {
 }
 
 pub(super) fn texts(value: &Value) -> Vec<String> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 pub(super) fn rows(value: &Value) -> Vec<Map<String, Value>> {
-    value.as_array().into_iter().flatten().filter_map(Value::as_object).cloned().collect()
+    value
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object)
+        .cloned()
+        .collect()
 }
 
 pub(super) fn refused(error: impl std::fmt::Display) -> Value {
@@ -64,21 +76,33 @@ fn edit_apply(vector: &Vector) -> Value {
 }
 
 fn patch_apply(vector: &Vector) -> Value {
-    let edits = vector.input["edits"].as_array().into_iter().flatten().map(Edit::from_value);
+    let edits = vector.input["edits"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(Edit::from_value);
     let (document, reports) = apply_patch(&text(&vector.input, "skill"), edits);
     json!({"skill": document, "reports": reports.iter().map(recorded).collect::<Vec<_>>()})
 }
 
 fn projection(input: &Value) -> Result<GateProjection, String> {
-    let words = input["leading_words"].as_array().map(|_| texts(&input["leading_words"]));
+    let words = input["leading_words"]
+        .as_array()
+        .map(|_| texts(&input["leading_words"]));
     Ok(GateProjection {
         // A stored metric has its canonical name; only the configuration is read leniently.
-        metric: serde_json::from_value::<GateMetric>(input["metric"].clone()).map_err(|error| error.to_string())?,
+        metric: serde_json::from_value::<GateMetric>(input["metric"].clone())
+            .map_err(|error| error.to_string())?,
         mixed_weight: input["mixed_weight"].as_f64().unwrap_or_default(),
         density: input["use_semantic_density"]
             .as_bool()
             .unwrap_or(false)
-            .then(|| DensityBonus { weight: input["semantic_density_weight"].as_f64().unwrap_or_default(), words }),
+            .then(|| DensityBonus {
+                weight: input["semantic_density_weight"]
+                    .as_f64()
+                    .unwrap_or_default(),
+                words,
+            }),
     })
 }
 
@@ -91,8 +115,16 @@ fn gate_decision(vector: &Vector) -> Value {
         Err(error) => return refused(error),
     };
     let decision = decide(score, number("current_score"), number("best_score"), true);
-    let current = if decision.takes_current { (candidate.clone(), score) } else { (text(input, "current_skill"), number("current_score")) };
-    let best = if decision.takes_best { (candidate, score) } else { (text(input, "best_skill"), number("best_score")) };
+    let current = if decision.takes_current {
+        (candidate.clone(), score)
+    } else {
+        (text(input, "current_skill"), number("current_score"))
+    };
+    let best = if decision.takes_best {
+        (candidate, score)
+    } else {
+        (text(input, "best_skill"), number("best_score"))
+    };
     json!({
         "action": decision.action.name(),
         "current_skill": current.0, "current_score": current.1,
@@ -105,24 +137,34 @@ fn gate_score(vector: &Vector) -> Value {
     let input = &vector.input;
     let document = text(input, "skill_content");
     if input["fn"] == "density" {
-        let words = input["leading_words"].as_array().map(|_| texts(&input["leading_words"]));
+        let words = input["leading_words"]
+            .as_array()
+            .map(|_| texts(&input["leading_words"]));
         return json!({"density": density::density(&document, words.as_deref())});
     }
     let number = |key: &str| input[key].as_f64().expect("a score");
     match projection(input) {
-        Ok(projection) => json!({"score": projection.score(number("hard"), number("soft"), &document)}),
+        Ok(projection) => {
+            json!({"score": projection.score(number("hard"), number("soft"), &document)})
+        }
         Err(error) => refused(error),
     }
 }
 
 fn lr_schedule(vector: &Vector) -> Value {
     let input = &vector.input;
-    let number = |key: &str| usize::try_from(input[key].as_u64().unwrap_or(0)).expect("a small number");
+    let number =
+        |key: &str| usize::try_from(input[key].as_u64().unwrap_or(0)).expect("a small number");
     let scheduler = match LrScheduler::parse(&text(input, "mode")) {
         Ok(scheduler) => scheduler,
         Err(error) => return refused(error),
     };
-    let schedule = Schedule::new(scheduler, number("max_lr"), number("min_lr"), number("total_steps"));
+    let schedule = Schedule::new(
+        scheduler,
+        number("max_lr"),
+        number("min_lr"),
+        number("total_steps"),
+    );
     let done = number("resume_from_completed_steps");
     let budgets: Vec<usize> =
         // The original writes "no limit" as 999.
@@ -146,10 +188,12 @@ fn scoring(vector: &Vector) -> Value {
             Err(error) => refused(error),
         },
         Some("skill_hash") => json!({"hash": skill::skill_hash(&text(input, "content"))}),
-        Some("task_type_buckets") => match task_type_buckets(&rows(&input["results"]), &texts(&input["task_types"])) {
-            Ok(buckets) => json!(buckets),
-            Err(error) => refused(error),
-        },
+        Some("task_type_buckets") => {
+            match task_type_buckets(&rows(&input["results"]), &texts(&input["task_types"])) {
+                Ok(buckets) => json!(buckets),
+                Err(error) => refused(error),
+            }
+        }
         other => panic!("no such function: {other:?}"),
     }
 }
@@ -170,12 +214,23 @@ pub(super) fn reply_object(scripted: &Value) -> Option<Value> {
 
 fn rank_select(vector: &Vector) -> Value {
     let input = &vector.input;
-    let count = usize::try_from(input["n_items"].as_u64().expect("a count")).expect("a small number");
+    let count =
+        usize::try_from(input["n_items"].as_u64().expect("a count")).expect("a small number");
     let budget = Some(usize::try_from(input["max_edits"].as_i64().expect("a budget")).unwrap_or(0));
-    let items: Vec<Item> = (0..count).map(|index| Map::from_iter([("i".to_owned(), json!(index))])).collect();
-    let patch = Patch { reasoning: "base".into(), items, ranking_details: None };
+    let items: Vec<Item> = (0..count)
+        .map(|index| Map::from_iter([("i".to_owned(), json!(index))]))
+        .collect();
+    let patch = Patch {
+        reasoning: "base".into(),
+        items,
+        ranking_details: None,
+    };
     let needed = selection::needs_ranking(count, budget);
-    let reply = if needed { reply_object(&input["reply"]) } else { None };
+    let reply = if needed {
+        reply_object(&input["reply"])
+    } else {
+        None
+    };
     let chosen = selection::choose(count, budget, reply.as_ref());
     let patch = selection::apply(patch, &chosen, reply.as_ref());
     json!({
@@ -231,21 +286,45 @@ impl Merging {
 fn merge(vector: &Vector) -> Value {
     let input = &vector.input;
     let mode = UpdateMode::parse(&text(input, "update_mode")).expect("a mode");
-    let batch_size = usize::try_from(input["batch_size"].as_u64().expect("a size")).expect("a small number");
+    let batch_size =
+        usize::try_from(input["batch_size"].as_u64().expect("a size")).expect("a small number");
     let side = |key: &str| -> Vec<Patch> {
-        input[key].as_array().into_iter().flatten().map(|patch| Patch::from_value(mode, patch)).collect()
+        input[key]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|patch| Patch::from_value(mode, patch))
+            .collect()
     };
-    let replies = input["replies"].as_array().into_iter().flatten().cloned().collect();
-    let mut merging = Merging { mode, replies, calls: 0, fallbacks: 0 };
+    let replies = input["replies"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    let mut merging = Merging {
+        mode,
+        replies,
+        calls: 0,
+        fallbacks: 0,
+    };
     let failure = merging.side(side("failure_patches"), batch_size);
     let success = merging.side(side("success_patches"), batch_size);
     let (merged, nothing) = match merge_plan::combine(failure, success) {
         Combination::Done(patch) => (patch.clone(), patch.is_empty()),
         Combination::Merge { failure, success } => (merging.call(&[failure, success], None), false),
     };
-    let tokens = if mode == UpdateMode::FullRewriteMinibatch { 64000 } else { 16384 };
+    let tokens = if mode == UpdateMode::FullRewriteMinibatch {
+        64000
+    } else {
+        16384
+    };
     // A recorded null leaves the wording free.
-    let reasoning = if vector.expected["reasoning"].is_null() { Value::Null } else { json!(merged.reasoning) };
+    let reasoning = if vector.expected["reasoning"].is_null() {
+        Value::Null
+    } else {
+        json!(merged.reasoning)
+    };
     json!({
         "merged": {mode.payload_key(): merged.items},
         "n_llm_calls": merging.calls,
@@ -258,7 +337,10 @@ fn merge(vector: &Vector) -> Value {
 
 fn normalise_patches(vector: &Vector) -> Value {
     let mode = UpdateMode::parse(&text(&vector.input, "update_mode")).expect("a mode");
-    let raw: Vec<Value> = vector.input["raw_patches"].as_array().cloned().unwrap_or_default();
+    let raw: Vec<Value> = vector.input["raw_patches"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     let (failure, success) = normalise_all(raw.iter().map(|raw| (raw, None)), mode);
     let shown = |patches: Vec<Patch>| -> Vec<Value> {
         patches
@@ -267,7 +349,10 @@ fn normalise_patches(vector: &Vector) -> Value {
                 let mut value = patch.to_value(mode);
                 // A patch without a reason has an empty one here, and none there.
                 if patch.reasoning.is_empty() {
-                    value.as_object_mut().expect("a patch is an object").remove("reasoning");
+                    value
+                        .as_object_mut()
+                        .expect("a patch is an object")
+                        .remove("reasoning");
                 }
                 value
             })

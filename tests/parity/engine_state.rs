@@ -3,13 +3,17 @@
 
 use serde_json::{Value, json};
 
-use skillopt_sleep::skill::region::{self, RegionKind};
+use skillopt_sleep::config::modes::Mode as _;
 use skillopt_sleep::skill::appendix;
+use skillopt_sleep::skill::region::{self, RegionKind};
 use skillopt_sleep::trainer::failure_patterns::{descriptions, failure_patterns};
+use skillopt_sleep::trainer::lr_decision::LrDecision;
 use skillopt_sleep::trainer::mt19937::{Mt19937, permutation};
+use skillopt_sleep::trainer::optimizer_reply;
+use skillopt_sleep::trainer::pairs::{Category, Comparison, PairPolicy};
 use skillopt_sleep::trainer::step_buffer::{BufferEntry, render};
 
-use super::engine::{refused, rows, text, texts};
+use super::engine::{call, refused, reply_object, reply_text, rows, text, texts};
 use super::{Group, Vector, group};
 
 pub(super) const GROUPS: &[Group] = &[
@@ -18,6 +22,9 @@ pub(super) const GROUPS: &[Group] = &[
     group("engine/failure_patterns", patterns),
     group("engine/step_buffer", step_buffer),
     group("engine/mt19937_shuffle", mt19937_shuffle),
+    group("engine/lr_autonomous", lr_autonomous),
+    group("engine/reply_parse", reply_parse),
+    group("engine/longitudinal_pairs", longitudinal_pairs),
 ];
 
 fn slow_field(vector: &Vector) -> Value {
@@ -28,7 +35,9 @@ fn slow_field(vector: &Vector) -> Value {
             "content": region::inner(&document, RegionKind::SlowUpdate).unwrap_or_default(),
             "has": region::has(&document, RegionKind::SlowUpdate),
         }),
-        Some("replace") => json!({"skill": region::write_slow(&document, &text(&vector.input, "content"))}),
+        Some("replace") => {
+            json!({"skill": region::write_slow(&document, &text(&vector.input, "content"))})
+        }
         Some("strip") => json!({"skill": region::remove(&document, RegionKind::SlowUpdate)}),
         other => panic!("no such operation: {other:?}"),
     }
@@ -50,7 +59,9 @@ fn appendix_region(vector: &Vector) -> Value {
     let given = notes(&vector.input["notes"]);
     match vector.input["op"].as_str() {
         Some("inject") => json!({"skill": appendix::ensure(&document)}),
-        Some("extract") => json!({"notes": appendix::notes(&document), "has": appendix::exists(&document)}),
+        Some("extract") => {
+            json!({"notes": appendix::notes(&document), "has": appendix::exists(&document)})
+        }
         Some("append") => {
             let next = appendix::append(&document, &given);
             json!({"skill": next, "notes": appendix::notes(&next)})
@@ -63,7 +74,11 @@ fn appendix_region(vector: &Vector) -> Value {
 }
 
 fn patterns(vector: &Vector) -> Value {
-    let mut files: Vec<(&String, &Value)> = vector.input["files"].as_object().expect("files").iter().collect();
+    let mut files: Vec<(&String, &Value)> = vector.input["files"]
+        .as_object()
+        .expect("files")
+        .iter()
+        .collect();
     // Those of the step itself come before those of its batches.
     files.sort_by_key(|(path, _)| (path.starts_with("batch_"), path.to_owned()));
     let replies: Vec<Value> = files
@@ -97,6 +112,95 @@ fn step_buffer(vector: &Vector) -> Value {
 
 fn mt19937_shuffle(vector: &Vector) -> Value {
     let seed = vector.input["seed"].as_i64().expect("a seed");
-    let count = usize::try_from(vector.input["n"].as_u64().expect("a count")).expect("a small number");
+    let count =
+        usize::try_from(vector.input["n"].as_u64().expect("a count")).expect("a small number");
     json!({"permutation": permutation(count, seed), "first_getrandbits32": Mt19937::new(seed).next_u32()})
+}
+
+fn lr_autonomous(vector: &Vector) -> Value {
+    let input = &vector.input;
+    let available =
+        usize::try_from(input["n_items"].as_u64().expect("a count")).expect("a small number");
+    let error = reply_text(&input["reply"])
+        .is_none()
+        .then(|| "the call failed".to_owned());
+    // Recorded without a schedule behind it.
+    let decision = LrDecision::read(
+        reply_object(&input["reply"]).as_ref(),
+        available,
+        Some(0),
+        error,
+    );
+    let mut record = serde_json::to_value(&decision).expect("a decision is JSON");
+    record
+        .as_object_mut()
+        .expect("a decision is an object")
+        .remove("error");
+    json!({
+        "decision": record, "has_error": decision.error.is_some(),
+        "llm_calls": [call("lr_autonomous", 16384)],
+    })
+}
+
+fn reply_parse(vector: &Vector) -> Value {
+    let input = &vector.input;
+    let guidance = |key: &str| {
+        let read =
+            reply_object(&input["reply"]).and_then(|reply| optimizer_reply::guidance(&reply, key));
+        read.map(|guidance| json!({"reasoning": guidance.reasoning, key: guidance.content}))
+    };
+    // What is asked for in a call is the stages' affair.
+    let calls = &vector.expected["llm_calls"];
+    match input["fn"].as_str() {
+        Some("rewrite") => {
+            let asked = input["n_suggestions"].as_u64() > Some(0);
+            let reply = reply_object(&input["reply"]).filter(|_| asked);
+            let result = reply.as_ref().and_then(optimizer_reply::rewrite).map(|rewrite| {
+                let mut value = json!({"change_summary": rewrite.change_summary, "new_skill": rewrite.new_skill});
+                if let Some(reasoning) = rewrite.reasoning {
+                    value["reasoning"] = json!(reasoning);
+                }
+                value
+            });
+            json!({"result": result, "llm_calls": calls})
+        }
+        Some("slow_update") => {
+            json!({"result": guidance("slow_update_content"), "llm_calls": calls})
+        }
+        Some("meta_skill") => json!({"result": guidance("meta_skill_content"), "llm_calls": calls}),
+        Some("consolidate") => {
+            let reply = reply_object(&input["reply"]);
+            json!({"notes": optimizer_reply::consolidated(&texts(&input["notes"]), reply.as_ref()), "llm_calls": calls})
+        }
+        Some("extract_appendix_notes") => {
+            json!({"notes": optimizer_reply::appendix_notes(&input["result"])})
+        }
+        other => panic!("no such function: {other:?}"),
+    }
+}
+
+fn longitudinal_pairs(vector: &Vector) -> Value {
+    let input = &vector.input;
+    let comparison = Comparison::of_rows(
+        &rows(&input["items"]),
+        &rows(&input["prev"]),
+        &rows(&input["curr"]),
+    );
+    let count = |category| comparison.count(category);
+    let kept = |policy: &str| -> Vec<String> {
+        let policy = PairPolicy::parse(policy).expect("a policy");
+        let pairs = comparison
+            .pairs
+            .iter()
+            .filter(|pair| policy.keeps(pair.category));
+        pairs.map(|pair| pair.id.clone()).collect()
+    };
+    json!({
+        "pairs": comparison.pairs,
+        "counts": {
+            "improved": count(Category::Improved), "regressed": count(Category::Regressed),
+            "persistent_fail": count(Category::PersistentFail), "stable_success": count(Category::StableSuccess),
+        },
+        "kept": {"mixed": kept("mixed"), "changed": kept("changed"), "unchanged": kept("unchanged")},
+    })
 }

@@ -11,6 +11,7 @@
 //! another folder of vectors of the same groups.
 
 mod bench;
+mod block;
 mod checks;
 mod compare;
 mod deviations;
@@ -55,7 +56,16 @@ const fn group(name: &'static str, run: Run) -> Group {
 }
 
 fn groups() -> Vec<Group> {
-    [engine::GROUPS, engine_state::GROUPS, sleep::GROUPS, bench::GROUPS].into_iter().flatten().map(|group| Group { ..*group }).collect()
+    [
+        engine::GROUPS,
+        engine_state::GROUPS,
+        sleep::GROUPS,
+        bench::GROUPS,
+    ]
+    .into_iter()
+    .flatten()
+    .map(|group| Group { ..*group })
+    .collect()
 }
 
 fn own_vectors() -> PathBuf {
@@ -72,18 +82,27 @@ struct Pending {
 }
 
 fn pending() -> BTreeSet<String> {
-    let text = fs::read_to_string(own_vectors().join("pending.toml")).expect("pending.toml is beside the vectors");
-    toml::from_str::<Pending>(&text).expect("pending.toml lists groups").groups
+    let text = fs::read_to_string(own_vectors().join("pending.toml"))
+        .expect("pending.toml is beside the vectors");
+    toml::from_str::<Pending>(&text)
+        .expect("pending.toml lists groups")
+        .groups
 }
 
 /// The groups that a folder of vectors holds.
 fn recorded(folder: &Path) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     for family in ["engine", "sleep", "staging", "bench"] {
-        let Ok(files) = fs::read_dir(folder.join(family)) else { continue };
+        let Ok(files) = fs::read_dir(folder.join(family)) else {
+            continue;
+        };
         for file in files.flatten().map(|entry| entry.path()) {
             if file.extension().is_some_and(|suffix| suffix == "json") {
-                let stem = file.file_stem().expect("a file has a name").to_string_lossy().into_owned();
+                let stem = file
+                    .file_stem()
+                    .expect("a file has a name")
+                    .to_string_lossy()
+                    .into_owned();
                 found.insert(format!("{family}/{stem}"));
             }
         }
@@ -98,8 +117,11 @@ fn every_group_matches() {
     let mut unexplained = Vec::new();
     for group in groups() {
         let file = folder.join(format!("{}.json", group.name));
-        let Ok(text) = fs::read_to_string(&file) else { continue };
-        let vectors: Vec<Vector> = serde_json::from_str(&text).expect("a group is a list of vectors");
+        let Ok(text) = fs::read_to_string(&file) else {
+            continue;
+        };
+        let vectors: Vec<Vector> =
+            serde_json::from_str(&text).expect("a group is a list of vectors");
         let (mut matched, mut deviating) = (0, 0);
         for vector in &vectors {
             let ours = catch_unwind(AssertUnwindSafe(|| (group.run)(vector)))
@@ -110,14 +132,28 @@ fn every_group_matches() {
             } else if deviations.covers(group.name, vector, &ours) {
                 deviating += 1;
             } else {
-                unexplained.push(format!("{} {:?}\n    {}", group.name, vector.name, found.join("\n    ")));
+                unexplained.push(format!(
+                    "{} {:?}\n    {}",
+                    group.name,
+                    vector.name,
+                    found.join("\n    ")
+                ));
             }
         }
         let total = vectors.len() - deviating;
-        let aside = if deviating == 0 { String::new() } else { format!(" ({deviating} deviations)") };
+        let aside = match deviating {
+            0 => String::new(),
+            1 => " (1 deviation)".to_owned(),
+            more => format!(" ({more} deviations)"),
+        };
         println!("{} {matched}/{total}{aside}", group.name);
     }
-    assert!(unexplained.is_empty(), "{} vectors differ:\n{}", unexplained.len(), unexplained.join("\n"));
+    assert!(
+        unexplained.is_empty(),
+        "{} vectors differ:\n{}",
+        unexplained.len(),
+        unexplained.join("\n")
+    );
 }
 
 /// How our result differs from what a vector asks for.
@@ -147,6 +183,12 @@ fn every_group_is_run_or_pending() {
 fn every_deviation_names_a_group_that_is_run() {
     let run: BTreeSet<String> = groups().iter().map(|group| group.name.to_owned()).collect();
     let deviations = Deviations::load(&own_vectors().join("deviations.toml"));
-    let unknown: Vec<_> = deviations.groups().filter(|group| !run.contains(*group)).collect();
-    assert!(unknown.is_empty(), "deviations of groups that are not run: {unknown:?}");
+    let unknown: Vec<_> = deviations
+        .groups()
+        .filter(|group| !run.contains(*group))
+        .collect();
+    assert!(
+        unknown.is_empty(),
+        "deviations of groups that are not run: {unknown:?}"
+    );
 }

@@ -36,8 +36,12 @@ fn a_link_anywhere_on_the_way_is_refused() {
     symlink(root.join("real"), root.join("link")).unwrap();
     Directory::open_no_links(&root.join("real/deep")).unwrap();
     Directory::open_no_links(Path::new("/")).unwrap();
-    assert!(Directory::open_no_links(&root.join("link")).is_err());
-    assert!(Directory::open_no_links(&root.join("link/deep")).is_err());
+    for path in ["link", "link/deep"] {
+        let error = Directory::open_no_links(&root.join(path)).unwrap_err();
+        assert!(error.is_not_a_directory(), "{error}");
+    }
+    let missing = Directory::open_no_links(&root.join("none")).unwrap_err();
+    assert!(missing.is_not_found() && !missing.is_not_a_directory());
     for path in ["relative", "/a/../b"] {
         let error = Directory::open_no_links(Path::new(path)).unwrap_err();
         assert!(matches!(error, Error::NotPlain { .. }), "{error}");

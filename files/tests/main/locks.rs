@@ -61,6 +61,15 @@ fn a_record_that_cannot_be_read_still_refuses() {
 }
 
 #[test]
+fn a_record_cannot_play_tricks_on_a_terminal() {
+    let dir = tempdir().unwrap();
+    let path = dir.path().join("night.lock");
+    let _lock = Lock::acquire(&path, "x\u{1b}[2J\ny").unwrap();
+    let error = Lock::acquire(&path, "z").unwrap_err();
+    assert!(error.to_string().starts_with("x[2Jy (process"), "{error}");
+}
+
+#[test]
 fn waiting_without_patience_is_not_waiting() {
     let dir = tempdir().unwrap();
     let path = dir.path().join("night.lock");

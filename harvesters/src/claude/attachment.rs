@@ -21,9 +21,16 @@ pub(super) fn classify(record: Node<'_>, door: Door<'_>) -> RowKind {
                 .collect(),
         ),
         "nested_memory" => RowKind::Instructions(
-            attachment.get("path").text().map(|path| door.note(path)).into_iter().collect(),
+            attachment
+                .get("path")
+                .text()
+                .map(|path| door.note(path))
+                .into_iter()
+                .collect(),
         ),
-        "hook_success" | "hook_additional_context" | "hook_blocking_error" => hook(attachment, door),
+        "hook_success" | "hook_additional_context" | "hook_blocking_error" => {
+            hook(attachment, door)
+        }
         _ => RowKind::Link,
     }
 }
@@ -54,7 +61,10 @@ fn queued(attachment: Node<'_>, door: Door<'_>) -> RowKind {
 /// What a hook said to the model. Output of other hooks than these only goes to a log.
 fn hook(attachment: Node<'_>, door: Door<'_>) -> RowKind {
     let speaks = attachment.get("type").str() != Some("hook_success")
-        || matches!(attachment.get("hookEvent").str(), Some("UserPromptSubmit" | "SessionStart"));
+        || matches!(
+            attachment.get("hookEvent").str(),
+            Some("UserPromptSubmit" | "SessionStart")
+        );
     if !speaks {
         return RowKind::Link;
     }

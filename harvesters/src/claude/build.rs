@@ -9,7 +9,8 @@ use crate::assemble::{Assembler, CallResult, Spot};
 use crate::origin;
 use crate::redact::Door;
 use crate::session::{
-    Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger, ToolCall, Usage,
+    Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger,
+    ToolCall, Usage,
 };
 
 use super::family::Related;
@@ -46,7 +47,12 @@ pub(super) fn session(
     }
     let agents_started = builder.agents_started;
     let usage = usage_of(&related);
-    let Related { transcript, forked_from, superseded, .. } = &related;
+    let Related {
+        transcript,
+        forked_from,
+        superseded,
+        ..
+    } = &related;
     let mut session = builder.assembler;
     describe(&mut session.session, transcript, door);
     let facts = &mut session.session;
@@ -56,7 +62,10 @@ pub(super) fn session(
         .as_ref()
         .and_then(|path| path.file_stem())
         .map(|stem| stem.to_string_lossy().into_owned());
-    facts.superseded_files = superseded.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    facts.superseded_files = superseded
+        .iter()
+        .map(|path| path.to_string_lossy().into_owned())
+        .collect();
     facts.sub_agent_files = sub_agents.get(&facts.id).cloned().unwrap_or_default();
     let mut session = session.finish();
     session.origin = origin_of(&session, transcript, typed);
@@ -94,13 +103,20 @@ fn is_conversation(kind: &RowKind) -> bool {
             | RowKind::Hook(_)
             | RowKind::Link
             | RowKind::Notice { wakes: false, .. }
-            | RowKind::Prompt { kind: PromptKind::Steering, .. }
+            | RowKind::Prompt {
+                kind: PromptKind::Steering,
+                ..
+            }
     )
 }
 
 /// Who started the session. Old releases do not say; then only the history of what was
 /// typed tells.
-fn origin_of(session: &Session, transcript: &Transcript, typed: Option<&HashSet<String>>) -> Origin {
+fn origin_of(
+    session: &Session,
+    transcript: &Transcript,
+    typed: Option<&HashSet<String>>,
+) -> Origin {
     let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
     if first.is_some_and(|prompt| origin::is_program_prompt(&prompt.text)) {
         return Origin::Machine;
@@ -111,8 +127,15 @@ fn origin_of(session: &Session, transcript: &Transcript, typed: Option<&HashSet<
         None => match typed {
             Some(ids) => {
                 let known = ids.contains(&session.id)
-                    || transcript.session_id.as_ref().is_some_and(|id| ids.contains(id));
-                if known { Origin::Interactive } else { Origin::Headless }
+                    || transcript
+                        .session_id
+                        .as_ref()
+                        .is_some_and(|id| ids.contains(id));
+                if known {
+                    Origin::Interactive
+                } else {
+                    Origin::Headless
+                }
             }
             None => Origin::Unknown,
         },
@@ -170,7 +193,10 @@ fn is_inherited(row: &Row, inherited: &HashSet<u64>) -> bool {
         RowKind::Assistant(message) => message.id,
         _ => None,
     };
-    row.id.into_iter().chain(message).any(|id| inherited.contains(&id))
+    row.id
+        .into_iter()
+        .chain(message)
+        .any(|id| inherited.contains(&id))
 }
 
 /// Tells the assembler what happened, row by row.
@@ -187,7 +213,10 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn take(&mut self, row: &Row, alive: bool, following: &[(&Row, bool)]) {
         let spot = Spot {
-            place: Place { file: 0, offset: row.offset },
+            place: Place {
+                file: 0,
+                offset: row.offset,
+            },
             at: row.at,
         };
         if !alive {
@@ -199,10 +228,16 @@ impl Builder<'_> {
             self.assembler.set_inherited(inherited);
         }
         match &row.kind {
-            RowKind::Prompt { text, kind, images } => self.assembler.prompt(text, *kind, *images, spot, None),
-            RowKind::SlashCommand { name, arguments } => self.slash_command(name, arguments, spot, following),
+            RowKind::Prompt { text, kind, images } => {
+                self.assembler.prompt(text, *kind, *images, spot, None)
+            }
+            RowKind::SlashCommand { name, arguments } => {
+                self.slash_command(name, arguments, spot, following)
+            }
             RowKind::Notice { text, wakes } => self.notice(text, *wakes, spot),
-            RowKind::Machine { kind, text, .. } => self.assembler.machine_text(kind, text, spot.place),
+            RowKind::Machine { kind, text, .. } => {
+                self.assembler.machine_text(kind, text, spot.place)
+            }
             RowKind::Hook(text) => self.assembler.machine_text("hook", text, spot.place),
             RowKind::Instructions(paths) => {
                 for path in paths {
@@ -216,7 +251,10 @@ impl Builder<'_> {
             }
             RowKind::Interrupted(text) => self.assembler.interrupted(text, spot),
             RowKind::Assistant(message) => self.message(message, spot, inherited),
-            RowKind::Compacted(trigger) => self.assembler.incident(IncidentKind::Compaction, trigger, spot),
+            RowKind::Compacted(trigger) => {
+                self.assembler
+                    .incident(IncidentKind::Compaction, trigger, spot)
+            }
             RowKind::ApiError(text) => self.assembler.incident(IncidentKind::ApiError, text, spot),
             RowKind::CommandOutput | RowKind::Link => {}
         }
@@ -234,28 +272,46 @@ impl Builder<'_> {
         }
         if let RowKind::SlashCommand { name, arguments } = &row.kind {
             let text = format!("/{name} {arguments}");
-            self.assembler.dead_prompt(&text, PromptKind::SlashCommand, 0, spot);
+            self.assembler
+                .dead_prompt(&text, PromptKind::SlashCommand, 0, spot);
         }
     }
 
     /// A slash command is a prompt if work follows: its body, or an answer.
-    fn slash_command(&mut self, name: &str, arguments: &str, spot: Spot, following: &[(&Row, bool)]) {
+    fn slash_command(
+        &mut self,
+        name: &str,
+        arguments: &str,
+        spot: Spot,
+        following: &[(&Row, bool)],
+    ) {
         let next = following
             .iter()
             .filter(|(_, alive)| *alive)
             .map(|(row, _)| &row.kind)
-            .find(|kind| !matches!(kind, RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)));
-        let works = matches!(next, Some(RowKind::Machine { expands: true, .. } | RowKind::Assistant(_)));
+            .find(|kind| {
+                !matches!(
+                    kind,
+                    RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)
+                )
+            });
+        let works = matches!(
+            next,
+            Some(RowKind::Machine { expands: true, .. } | RowKind::Assistant(_))
+        );
         if works {
             let text = format!("/{name} {arguments}");
-            self.assembler.prompt(text.trim(), PromptKind::SlashCommand, 0, spot, None);
-            self.assembler.skill(name, SkillTrigger::Command, spot.place);
+            self.assembler
+                .prompt(text.trim(), PromptKind::SlashCommand, 0, spot, None);
+            self.assembler
+                .skill(name, SkillTrigger::Command, spot.place);
         }
     }
 
     /// A notice tells how a background command ended; one that wakes starts a turn.
     fn notice(&mut self, text: &str, wakes: bool, spot: Spot) {
-        static EXIT: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"exit code:? (-?\d{1,10})\b").ok());
+        static EXIT: LazyLock<Option<Regex>> =
+            LazyLock::new(|| Regex::new(r"exit code:? (-?\d{1,10})\b").ok());
         let code = EXIT
             .as_ref()
             .and_then(|pattern| pattern.captures(text)?.get(1)?.as_str().parse().ok());
@@ -266,9 +322,11 @@ impl Builder<'_> {
             command.late_exit_code = code;
         }
         if wakes {
-            self.assembler.prompt(text, PromptKind::Notification, 0, spot, None);
+            self.assembler
+                .prompt(text, PromptKind::Notification, 0, spot, None);
         }
-        self.assembler.machine_text("notification", text, spot.place);
+        self.assembler
+            .machine_text("notification", text, spot.place);
     }
 
     fn result(&mut self, raw: &RawResult, spot: Spot, following: &[(&Row, bool)]) {
@@ -278,11 +336,19 @@ impl Builder<'_> {
             .iter()
             .take(NEAR)
             .any(|(row, _)| matches!(row.kind, RowKind::Interrupted(_)));
-        let status = if raw.rejected && stopped { CallStatus::Interrupted } else { raw.status };
+        let status = if raw.rejected && stopped {
+            CallStatus::Interrupted
+        } else {
+            raw.status
+        };
         if status == CallStatus::Denied {
-            self.assembler.incident(IncidentKind::Denial, &raw.output, spot);
+            self.assembler
+                .incident(IncidentKind::Denial, &raw.output, spot);
         }
-        let is_command = self.assembler.call_mut(&raw.id).is_some_and(|call| call.command.is_some());
+        let is_command = self
+            .assembler
+            .call_mut(&raw.id)
+            .is_some_and(|call| call.command.is_some());
         // Success is not written down: no code and no error is 0.
         let exit_code = match status {
             CallStatus::Ok if is_command => Some(0),

@@ -66,7 +66,11 @@ fn head_ids(path: &Path) -> HashSet<u64> {
     let mut head = Vec::new();
     let read = std::fs::symlink_metadata(path)
         .and_then(|metadata| {
-            if metadata.is_file() { Ok(()) } else { Err(std::io::ErrorKind::InvalidInput.into()) }
+            if metadata.is_file() {
+                Ok(())
+            } else {
+                Err(std::io::ErrorKind::InvalidInput.into())
+            }
         })
         .and_then(|()| fs_err::File::open(path))
         .and_then(|file| file.take(HEAD).read_to_end(&mut head));
@@ -75,7 +79,11 @@ fn head_ids(path: &Path) -> HashSet<u64> {
     }
     let mut ids = HashSet::new();
     for field in [&b"\"uuid\":\""[..], b"\"id\":\"msg_"] {
-        let prefix = if field.ends_with(b"msg_") { field.len() - 4 } else { field.len() };
+        let prefix = if field.ends_with(b"msg_") {
+            field.len() - 4
+        } else {
+            field.len()
+        };
         for at in memchr::memmem::find_iter(&head, field) {
             let value = &head[at + prefix..];
             if let Some(end) = memchr::memchr(b'"', value)
@@ -107,11 +115,15 @@ pub(super) fn relate(mut family: Vec<Transcript>, run: &mut Run<'_>) -> Vec<Rela
     let mut superseded: HashMap<usize, Vec<PathBuf>> = HashMap::new();
     for (index, transcript) in family.into_iter().enumerate() {
         if let Some(by) = superseded_by[index] {
-            run.report.skip(&transcript.path, SkipReason::Superseded, "");
+            run.report
+                .skip(&transcript.path, SkipReason::Superseded, "");
             superseded.entry(by).or_default().push(transcript.path);
             continue;
         }
-        let inherited: HashSet<u64> = transcript.ids().filter(|id| owned.contains_key(id)).collect();
+        let inherited: HashSet<u64> = transcript
+            .ids()
+            .filter(|id| owned.contains_key(id))
+            .collect();
         let forked_from = transcript.ids().find_map(|id| owned.get(&id).cloned());
         for id in transcript.ids() {
             owned.entry(id).or_insert_with(|| transcript.path.clone());
@@ -160,9 +172,15 @@ fn folder_owner(path: &Path) -> Option<String> {
 /// The `sessionId` in the beginning of a sub-agent's file.
 fn named_owner(path: &Path) -> Option<String> {
     let mut head = Vec::new();
-    fs_err::File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    fs_err::File::open(path)
+        .ok()?
+        .take(HEAD)
+        .read_to_end(&mut head)
+        .ok()?;
     let field = b"\"sessionId\":\"";
     let at = memchr::memmem::find(&head, field)? + field.len();
     let end = memchr::memchr(b'"', &head[at..])?;
-    std::str::from_utf8(&head[at..at + end]).ok().map(str::to_owned)
+    std::str::from_utf8(&head[at..at + end])
+        .ok()
+        .map(str::to_owned)
 }

@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::harvest::Run;
-use crate::report::SkipReason;
+use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
@@ -45,7 +45,11 @@ impl Source for ClaudeCode {
         }
     }
 
-    fn default_roots(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    fn default_roots(
+        &self,
+        home: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<PathBuf> {
         match variable("CLAUDE_CONFIG_DIR") {
             Some(root) => vec![PathBuf::from(root)],
             None => vec![home.join(".claude")],
@@ -94,8 +98,14 @@ fn folders(projects: &Path, found: Vec<Found>) -> BTreeMap<PathBuf, Folder> {
             continue;
         };
         let depth = parts.clone().count();
-        let name = file.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        let below_session = relative.components().any(|part| part.as_os_str() == "subagents");
+        let name = file
+            .path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .unwrap_or_default();
+        let below_session = relative
+            .components()
+            .any(|part| part.as_os_str() == "subagents");
         let is_agent = name.starts_with("agent-") || below_session;
         let folder = folders.entry(projects.join(slug)).or_default();
         match (depth, is_agent) {
@@ -110,7 +120,7 @@ fn folders(projects: &Path, found: Vec<Found>) -> BTreeMap<PathBuf, Folder> {
 
 /// The ids of sessions in which something was typed at a terminal. None when there is
 /// no such history, which then says nothing.
-fn typed_sessions(root: &Path, run: &mut Run<'_>) -> Option<HashSet<String>> {
+fn typed_sessions(root: &Path, run: &Run<'_>) -> Option<HashSet<String>> {
     let path = root.join("history.jsonl");
     let metadata = std::fs::symlink_metadata(&path).ok()?;
     if !metadata.is_file() {
@@ -120,11 +130,9 @@ fn typed_sessions(root: &Path, run: &mut Run<'_>) -> Option<HashSet<String>> {
         stamp: crate::stamp::FileStamp::of(&metadata),
         path,
     };
-    let mut log = run.open(&file)?;
-    run.report.files_read -= 1;
+    let mut log = run.open_aside(&file)?;
     let mut ids = HashSet::new();
-    log.each_record(&mut run.report, |_, record, report| {
-        report.records -= 1;
+    log.each_record(&mut Report::default(), |_, record, _| {
         if let Some(id) = crate::node::Node::of(record).get("sessionId").text() {
             ids.insert(id.to_owned());
         }
@@ -133,7 +141,11 @@ fn typed_sessions(root: &Path, run: &mut Run<'_>) -> Option<HashSet<String>> {
 }
 
 /// Reads the sessions of a project folder.
-fn read_folder(folder: Folder, typed: Option<&HashSet<String>>, run: &mut Run<'_>) -> ControlFlow<()> {
+fn read_folder(
+    folder: Folder,
+    typed: Option<&HashSet<String>>,
+    run: &mut Run<'_>,
+) -> ControlFlow<()> {
     run.report.files_found += (folder.sessions.len() + folder.sub_agents.len()) as u64;
     let everything = folder.sessions.iter().chain(&folder.sub_agents);
     if run.all_unchanged(everything) {

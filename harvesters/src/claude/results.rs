@@ -42,9 +42,13 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
         || text.starts_with("The user doesn't want to take this action");
     let status = if rejected || denied(record, &text, is_error, denial) {
         CallStatus::Denied
-    } else if text.starts_with("[Request interrupted by user") || structured.get("interrupted").is_true() {
+    } else if text.starts_with("[Request interrupted by user")
+        || structured.get("interrupted").is_true()
+    {
         CallStatus::Interrupted
-    } else if structured.get("backgroundTaskId").text().is_some() || text.starts_with("Command running in background") {
+    } else if structured.get("backgroundTaskId").text().is_some()
+        || text.starts_with("Command running in background")
+    {
         CallStatus::Background
     } else if is_error && timed_out(&text) {
         CallStatus::TimedOut
@@ -54,12 +58,23 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
         CallStatus::Ok
     };
     RawResult {
-        id: block.get("tool_use_id").str().unwrap_or_default().to_owned(),
+        id: block
+            .get("tool_use_id")
+            .str()
+            .unwrap_or_default()
+            .to_owned(),
         output: door.output(&text),
         status,
-        exit_code: if status == CallStatus::Failed { exit_code(&text) } else { None },
+        exit_code: if status == CallStatus::Failed {
+            exit_code(&text)
+        } else {
+            None
+        },
         rejected,
-        path: structured.get("filePath").text().map(|path| door.note(path)),
+        path: structured
+            .get("filePath")
+            .text()
+            .map(|path| door.note(path)),
         duration_ms: structured
             .get("durationMs")
             .count()

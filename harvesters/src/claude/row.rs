@@ -27,7 +27,11 @@ pub(super) struct Row {
 /// What a record is.
 pub(super) enum RowKind {
     /// A person's text.
-    Prompt { text: String, kind: PromptKind, images: u32 },
+    Prompt {
+        text: String,
+        kind: PromptKind,
+        images: u32,
+    },
     /// A slash command: a prompt if work follows.
     SlashCommand { name: String, arguments: String },
     /// Output of a built-in command: the slash command before it was no prompt.
@@ -35,7 +39,11 @@ pub(super) enum RowKind {
     /// A notice by the program that the model answers.
     Notice { text: String, wakes: bool },
     /// A text by a program.
-    Machine { kind: &'static str, text: String, expands: bool },
+    Machine {
+        kind: &'static str,
+        text: String,
+        expands: bool,
+    },
     /// Results of tool calls.
     Results(Vec<RawResult>),
     /// The person stopped the agent.
@@ -126,7 +134,10 @@ pub(super) fn is_richer(new: &RowKind, old: &RowKind) -> bool {
 fn system(record: Node<'_>, door: Door<'_>) -> RowKind {
     match record.get("subtype").str().unwrap_or_default() {
         "compact_boundary" => {
-            let trigger = record.at(&["compactMetadata", "trigger"]).str().unwrap_or_default();
+            let trigger = record
+                .at(&["compactMetadata", "trigger"])
+                .str()
+                .unwrap_or_default();
             RowKind::Compacted(door.note(trigger))
         }
         "api_error" => {
@@ -168,11 +179,16 @@ fn message(record: Node<'_>, door: Door<'_>) -> Message {
     }
     Message {
         id: message.get("id").text().map(key),
-        model: model.filter(|_| !synthetic && !is_error).map(|name| door.note(name)),
+        model: model
+            .filter(|_| !synthetic && !is_error)
+            .map(|name| door.note(name)),
         blocks,
         usage: usage(message).filter(|_| !synthetic && !is_error),
         error,
-        skill: record.get("attributionSkill").text().map(|name| door.note(name)),
+        skill: record
+            .get("attributionSkill")
+            .text()
+            .map(|name| door.note(name)),
     }
 }
 
@@ -192,14 +208,24 @@ fn usage(message: Node<'_>) -> Option<MessageUsage> {
 
 fn block_of(block: Node<'_>, door: Door<'_>) -> Option<Block> {
     match block.get("type").str()? {
-        "text" => block.get("text").text().map(|text| Block::Text(door.answer(text))),
+        "text" => block
+            .get("text")
+            .text()
+            .map(|text| Block::Text(door.answer(text))),
         "tool_use" | "server_tool_use" | "mcp_tool_use" => Some(Block::Call(call(block, door))),
         _ => None,
     }
 }
 
 /// Tools that change the file that they name.
-const EDITING_TOOLS: &[&str] = &["Edit", "MultiEdit", "Write", "NotebookEdit", "Update", "Create"];
+const EDITING_TOOLS: &[&str] = &[
+    "Edit",
+    "MultiEdit",
+    "Write",
+    "NotebookEdit",
+    "Update",
+    "Create",
+];
 /// Tools that run a shell command.
 const SHELL_TOOLS: &[&str] = &["Bash", "PowerShell", "Shell"];
 
@@ -208,7 +234,12 @@ fn call(block: Node<'_>, door: Door<'_>) -> RawCall {
     let input = block.get("input");
     let path = EDITING_TOOLS
         .contains(&name)
-        .then(|| input.get("file_path").text().or_else(|| input.get("notebook_path").text()))
+        .then(|| {
+            input
+                .get("file_path")
+                .text()
+                .or_else(|| input.get("notebook_path").text())
+        })
         .flatten();
     RawCall {
         id: block.get("id").str().unwrap_or_default().to_owned(),
@@ -220,7 +251,12 @@ fn call(block: Node<'_>, door: Door<'_>) -> RawCall {
             .flatten(),
         path: path.map(|path| door.note(path)),
         skill: (name == "Skill")
-            .then(|| input.get("skill").text().or_else(|| input.get("command").text()))
+            .then(|| {
+                input
+                    .get("skill")
+                    .text()
+                    .or_else(|| input.get("command").text())
+            })
             .flatten()
             .map(|skill| door.note(skill)),
     }

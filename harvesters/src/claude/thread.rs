@@ -55,13 +55,18 @@ fn climb(
             values[row] = Some(value);
         }
     }
-    values.into_iter().map(|value| value.unwrap_or(above_root)).collect()
+    values
+        .into_iter()
+        .map(|value| value.unwrap_or(above_root))
+        .collect()
 }
 
 /// The way from the last message of the main conversation up to its root.
 fn path_of_last(rows: &[Row], parents: &[Option<usize>]) -> Vec<bool> {
     let mut on_path = vec![false; rows.len()];
-    let leaf = rows.iter().rposition(|row| !row.sidechain && is_message(&row.kind));
+    let leaf = rows
+        .iter()
+        .rposition(|row| !row.sidechain && is_message(&row.kind));
     let mut next = leaf;
     while let Some(at) = next {
         if std::mem::replace(&mut on_path[at], true) {

@@ -48,7 +48,11 @@ impl Transcript {
         let empty = log.lines.offset() == 0;
         run.close(log);
         if transcript.rows.is_empty() {
-            let reason = if empty { SkipReason::Empty } else { SkipReason::NoPrompt };
+            let reason = if empty {
+                SkipReason::Empty
+            } else {
+                SkipReason::NoPrompt
+            };
             run.report.skip(&file.path, reason, "");
             return None;
         }
@@ -134,7 +138,14 @@ impl Transcript {
     }
 
     /// Adds a row, unless its record was there before: then the richer of the two stays.
-    fn add_row(&mut self, offset: u64, at: Option<Timestamp>, record: Node<'_>, kind: &str, door: Door<'_>) {
+    fn add_row(
+        &mut self,
+        offset: u64,
+        at: Option<Timestamp>,
+        record: Node<'_>,
+        kind: &str,
+        door: Door<'_>,
+    ) {
         let new = Row {
             offset,
             at,
@@ -181,9 +192,36 @@ impl Transcript {
 /// Record kinds that are known and hold nothing of the conversation (section 2.3).
 /// `api-request*` repeat it with roles: never look inside.
 const IGNORED: &[&str] = &[
-    "agent-name", "agent-color", "tag", "pr-link", "last-prompt", "file-history-snapshot", "file-history-delta",
-    "queue-operation", "mode", "permission-mode", "tools-used", "atis-latch", "api-request", "api-request-shape",
-    "api-request-blob", "progress", "fork-context-ref", "derived-from", "continued-in", "content-replacement",
-    "worktree-state", "bridge-session", "memory-mode", "session-owner", "history-suppression", "isolation-latch",
-    "dev-mods", "ended-by-model", "frame-link", "resume-head-vouch", "data-flow-records", "artifact-comment-monitor",
+    "agent-name",
+    "agent-color",
+    "tag",
+    "pr-link",
+    "last-prompt",
+    "file-history-snapshot",
+    "file-history-delta",
+    "queue-operation",
+    "mode",
+    "permission-mode",
+    "tools-used",
+    "atis-latch",
+    "api-request",
+    "api-request-shape",
+    "api-request-blob",
+    "progress",
+    "fork-context-ref",
+    "derived-from",
+    "continued-in",
+    "content-replacement",
+    "worktree-state",
+    "bridge-session",
+    "memory-mode",
+    "session-owner",
+    "history-suppression",
+    "isolation-latch",
+    "dev-mods",
+    "ended-by-model",
+    "frame-link",
+    "resume-head-vouch",
+    "data-flow-records",
+    "artifact-comment-monitor",
 ];

@@ -1,19 +1,128 @@
-//! Codex (session-logs.md, section 3). Placeholder until its reader is in.
+//! Codex (session-logs.md, section 3).
+//!
+//! A session is a thread. Its log is a rollout file, perhaps followed by segments (after
+//! going back), perhaps packed, perhaps moved to the archive; a file may lie in two of
+//! these forms at once. Threads of sub-agents belong to the thread that started them.
+//!
+//! - [`files`]: rollout files grouped by thread
+//! - [`line`]: one line to facts, whichever of the three formats it is in
+//! - [`thread`]: the lines of a thread, dead and inherited ones marked
+//! - [`build`]: lines to a session
+
+mod build;
+mod call;
+mod content;
+mod files;
+mod item;
+mod line;
+mod patch;
+mod script;
+mod thread;
+mod work;
+
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+
 use crate::harvest::Run;
+use crate::node::Node;
+use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
+use crate::stamp::FileStamp;
+use crate::walk::{self, Found};
+
+use files::Threads;
+
+/// Codex's logs.
 pub(crate) struct Codex;
+
 impl Source for Codex {
     fn info(&self) -> SourceInfo {
-        SourceInfo { agent: Agent::Codex, title: "Codex", reads: "", location: "", keeps: "" }
+        SourceInfo {
+            agent: Agent::Codex,
+            title: "Codex",
+            reads: "sessions/**/rollout-*.jsonl[.zst], archived_sessions/, history.jsonl, session_index.jsonl",
+            location: "$CODEX_HOME or ~/.codex",
+            keeps: "prompts, answers, tool calls with results, files, skills, git branch and commit, models, tokens",
+        }
     }
-    fn default_roots(&self, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
-        vec![variable("CODEX_HOME").map_or_else(|| home.join(".codex"), PathBuf::from)]
+
+    fn default_roots(
+        &self,
+        home: &Path,
+        variable: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<PathBuf> {
+        match variable("CODEX_HOME") {
+            Some(root) => vec![PathBuf::from(root)],
+            None => vec![home.join(".codex")],
+        }
     }
-    fn read(&self, _: &Path, _: &mut Run<'_>) -> ControlFlow<()> {
+
+    fn read(&self, root: &Path, run: &mut Run<'_>) -> ControlFlow<()> {
+        let mut found = Vec::new();
+        for (folder, archived) in [("sessions", false), ("archived_sessions", true)] {
+            let files = walk::files(&root.join(folder), &mut run.report, &files::is_rollout);
+            found.extend(files.into_iter().map(|file| (file, archived)));
+        }
+        run.report.files_found += found.len() as u64;
+        if run.all_unchanged(found.iter().map(|(file, _)| file)) {
+            return ControlFlow::Continue(());
+        }
+        let index = Index {
+            titles: texts_by_id(&root.join("session_index.jsonl"), "id", "thread_name", run),
+            typed: texts_by_id(&root.join("history.jsonl"), "session_id", "session_id", run)
+                .map(|ids| ids.into_keys().collect()),
+        };
+        let threads = Threads::group(found, &mut run.report);
+        for thread in threads.sessions() {
+            if run.all_unchanged(thread.files.iter().map(|file| &file.found)) {
+                continue;
+            }
+            if let Some(session) = build::session(thread, &threads, &index, run) {
+                run.emit(session)?;
+            }
+        }
+        for file in threads.sub_agent_files() {
+            run.report.skip(&file, SkipReason::SubAgent, "");
+        }
         ControlFlow::Continue(())
     }
+}
+
+/// What the files beside the rollouts tell.
+struct Index {
+    /// Names of threads.
+    titles: Option<HashMap<String, String>>,
+    /// Threads in which something was typed at a terminal.
+    typed: Option<HashSet<String>>,
+}
+
+/// A text by id from a small line file; the last line of an id wins. None when there
+/// is no such file.
+fn texts_by_id(
+    path: &Path,
+    id: &str,
+    text: &str,
+    run: &Run<'_>,
+) -> Option<HashMap<String, String>> {
+    let metadata = std::fs::symlink_metadata(path).ok()?;
+    if !metadata.is_file() {
+        return None;
+    }
+    let file = Found {
+        stamp: FileStamp::of(&metadata),
+        path: path.to_owned(),
+    };
+    let door = run.door();
+    let mut log = run.open_aside(&file)?;
+    let mut texts = HashMap::new();
+    log.each_record(&mut Report::default(), |_, record, _| {
+        let record = Node::of(record);
+        if let (Some(id), Some(text)) = (record.get(id).text(), record.get(text).text()) {
+            texts.insert(id.to_owned(), door.note(text));
+        }
+    });
+    Some(texts)
 }

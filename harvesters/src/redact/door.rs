@@ -76,11 +76,6 @@ impl Door<'_> {
         self.head(raw.trim(), self.limits.note)
     }
 
-    /// A tool's result: head and tail.
-    pub(crate) fn result(self, raw: &str) -> String {
-        self.ends(raw, self.limits.result)
-    }
-
     /// Cuts output that went through the door already to what is kept.
     pub(crate) fn keep(self, output: String) -> String {
         let limit = self.limits.result;

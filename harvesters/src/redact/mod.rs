@@ -19,8 +19,8 @@ use aho_corasick::AhoCorasick;
 use regex::Regex;
 use serde_json::Value;
 
-pub(crate) use door::{Door, cut};
 pub use door::TextLimits;
+pub(crate) use door::{Door, cut};
 pub use rules::{Rule, built_in};
 
 /// How every placeholder begins.
@@ -201,10 +201,15 @@ impl Redactor {
                 continue;
             };
             let (value, start) = unquote(span.as_str(), span.start());
+            let around = plausible::Found {
+                text,
+                start: span.start(),
+                end: span.end(),
+            };
             let fresh = !value.is_empty()
                 && !value.contains(PLACEHOLDER)
                 && !inside_placeholder(text, start)
-                && (compiled.check)(span.as_str());
+                && (compiled.check)(around);
             if fresh {
                 found.push(Secret {
                     start,
@@ -227,7 +232,12 @@ impl Redactor {
             Value::Object(members) => Value::Object(
                 members
                     .iter()
-                    .map(|(key, member)| (self.redact(key).into_owned(), self.redact_member(key, member)))
+                    .map(|(key, member)| {
+                        (
+                            self.redact(key).into_owned(),
+                            self.redact_member(key, member),
+                        )
+                    })
                     .collect(),
             ),
             other => other.clone(),
@@ -236,9 +246,10 @@ impl Redactor {
 
     /// Redacts the member of that name.
     pub(crate) fn redact_member(&self, key: &str, member: &Value) -> Value {
-        let kept = matches!(member, Value::Null | Value::Bool(_) | Value::Object(_) | Value::Array(_))
-            || member.as_str().is_some_and(|text| text.is_empty() || text.starts_with(PLACEHOLDER));
-        if !kept && promises_secret(key) {
+        let done = member
+            .as_str()
+            .is_some_and(|text| text.starts_with(PLACEHOLDER));
+        if !done && promises_secret(key) {
             return Value::String(format!("{PLACEHOLDER}secret]"));
         }
         self.redact_value(member)
@@ -269,12 +280,17 @@ fn merge(sorted: Vec<Secret>) -> Vec<Secret> {
 
 /// Leaves the quotes around a value alone, also escaped ones.
 fn unquote(value: &str, start: usize) -> (&str, usize) {
-    let lead = value.len() - value.trim_start_matches('\\').trim_start_matches(['"', '\'']).len();
-    let quoted = value[..lead].contains(['"', '\'']);
-    if !quoted {
+    let lead = value.len() - value.trim_start_matches('\\').len();
+    let Some(quote) = value[lead..]
+        .chars()
+        .next()
+        .filter(|quote| matches!(quote, '"' | '\''))
+    else {
         return (value, start);
-    }
-    (value[lead..].trim_end_matches('\\'), start + lead)
+    };
+    let inner = &value[lead + 1..];
+    let inner = inner.strip_suffix(quote).unwrap_or(inner);
+    (inner.trim_end_matches('\\'), start + lead + 1)
 }
 
 /// Whether the position lies within a placeholder.
@@ -287,20 +303,37 @@ fn inside_placeholder(text: &str, position: usize) -> bool {
 /// A name as it may stand in a placeholder.
 fn placeholder_name(name: &str) -> String {
     name.chars()
-        .map(|letter| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { '-' })
+        .map(|letter| {
+            if letter.is_ascii_alphanumeric() {
+                letter.to_ascii_lowercase()
+            } else {
+                '-'
+            }
+        })
         .collect()
 }
 
 /// Endings of names that hold secrets, without case and punctuation.
 const SECRET_NAMES: &[&str] = &[
-    "apikey", "accesstoken", "refreshtoken", "token", "password", "passwd", "passphrase",
-    "clientsecret", "secret", "secretkey", "secretaccesskey", "sharedaccesskey", "privatekey",
+    "apikey",
+    "accesstoken",
+    "refreshtoken",
+    "token",
+    "password",
+    "passwd",
+    "passphrase",
+    "clientsecret",
+    "secret",
+    "secretkey",
+    "secretaccesskey",
+    "sharedaccesskey",
+    "privatekey",
     "accountkey",
 ];
 
 /// Whether a member of this name holds a secret.
 fn promises_secret(key: &str) -> bool {
-    if key == "PWD" {
+    if key.trim() == "PWD" {
         return false;
     }
     let plain: String = key

@@ -1,128 +1,307 @@
-//! Whether a value beside a telling name can be a secret at all. Code, prose and
-//! configuration are full of `token: str` and `password = getpass()`.
+//! Whether what a rule found can be a secret at all. Code, prose and configuration are
+//! full of `token: str`, `password = getpass()` and `secret of good tests`.
 
-/// A test of the text that a rule found.
-pub(crate) type Check = fn(&str) -> bool;
+/// A test of what a rule found.
+pub(crate) type Check = fn(Found<'_>) -> bool;
+
+/// A found value and the text around it.
+#[derive(Clone, Copy)]
+pub(crate) struct Found<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
+}
 
 /// No further test.
-pub(crate) fn any(_: &str) -> bool {
+pub(crate) fn any(_: Found<'_>) -> bool {
     true
 }
 
 /// Words that stand where a value would and are none.
 const NO_VALUES: &[&str] = &[
-    "null", "none", "nil", "true", "false", "undefined", "string", "str", "int", "bool", "number",
-    "bytes", "any", "object", "optional", "required", "yes", "no", "empty", "unset", "void",
-    "self", "this", "env", "test", "example", "changeme", "redacted", "hidden", "secret", "token",
-    "password", "xxx", "todo", "default", "missing", "invalid", "wrong", "incorrect", "expired",
-    "function", "return", "await", "async", "process", "options", "config", "settings", "not",
+    "null",
+    "none",
+    "nil",
+    "true",
+    "false",
+    "undefined",
+    "string",
+    "str",
+    "int",
+    "bool",
+    "number",
+    "bytes",
+    "any",
+    "object",
+    "optional",
+    "required",
+    "yes",
+    "no",
+    "empty",
+    "unset",
+    "void",
+    "self",
+    "this",
+    "env",
+    "changeme",
+    "redacted",
+    "hidden",
+    "todo",
+    "default",
+    "missing",
+    "invalid",
+    "wrong",
+    "incorrect",
+    "expired",
+    "function",
+    "return",
+    "await",
+    "async",
+    "new",
+    "not",
+    "is",
+    "text",
+    "boolean",
+    "integer",
+    "array",
+    "list",
+    "dict",
 ];
 
-/// The value of a name such as `password`: nearly anything that is no code.
-pub(crate) fn password(found: &str) -> bool {
-    let Some(value) = Value::of(found, 3) else {
+/// Authorization schemes, which stand where a value would.
+const SCHEMES: &[&str] = &[
+    "bearer",
+    "basic",
+    "token",
+    "digest",
+    "apikey",
+    "negotiate",
+    "bot",
+];
+
+/// The value of a name such as `password`.
+pub(crate) fn password(found: Found<'_>) -> bool {
+    let Some(value) = Value::of(found) else {
         return false;
     };
-    if value.quoted {
-        return !value.text.contains(' ') || value.varied();
+    if found.before().ends_with("PWD=")
+        && !found
+            .before()
+            .trim_end_matches("PWD=")
+            .trim_end()
+            .ends_with(';')
+    {
+        return false;
     }
-    value.varied() || !value.letters_only()
+    value.quoted || !value.is_prose_or_type() && !value.is_path()
 }
 
-/// The value of a name such as `token` or `api_key`: something that was not written
-/// for people to read.
-pub(crate) fn secret(found: &str) -> bool {
-    let Some(value) = Value::of(found, 6) else {
+/// The value of a name such as `token` or `api_key`.
+pub(crate) fn secret(found: Found<'_>) -> bool {
+    let Some(value) = Value::of(found) else {
         return false;
     };
-    if value.text.contains(' ') || value.text.bytes().all(|byte| byte.is_ascii_digit()) {
+    // Counts of tokens are no tokens.
+    if value.is_number() && value.text.len() < 6 {
         return false;
     }
     if value.quoted {
-        return value.varied() || value.text.len() >= 16 && !value.text.contains('.');
+        return true;
     }
-    value.varied() && value.text.len() >= 8 || value.text.len() >= 20 && !value.is_path_or_name()
+    let name = found
+        .before()
+        .trim_end_matches([' ', '='])
+        .to_ascii_lowercase();
+    let one_word = (name.ends_with("token") || name.ends_with("secret"))
+        && !name.ends_with("_token")
+        && !name.ends_with("-token")
+        && !name.ends_with("_secret")
+        && !name.ends_with("-secret");
+    let assigned_in_code =
+        one_word && found.before().ends_with(' ') && found.before().trim_end().ends_with('=');
+    let plain_word = value.letters_only() && value.text.len() < 16;
+    let a_variable = assigned_in_code && plain_word;
+    !a_variable && !value.is_prose_or_type() && !value.is_path()
+}
+
+/// The value of a name that only sometimes promises a secret, such as `auth` or `key`:
+/// something that was not written for people to read.
+pub(crate) fn random(found: Found<'_>) -> bool {
+    const SHORTEST: usize = 12;
+    Value::of(found).is_some_and(|value| {
+        value.text.len() >= SHORTEST
+            && !value.text.contains(' ')
+            && value.varied()
+            && !value.is_number()
+            && !value.is_path()
+    })
 }
 
 /// The value of a header: no scheme's name and no word.
-pub(crate) fn credential(found: &str) -> bool {
-    const SCHEMES: &[&str] = &["bearer", "basic", "token", "digest", "apikey", "negotiate", "bot"];
-    Value::of(found, 6).is_some_and(|value| {
+pub(crate) fn credential(found: Found<'_>) -> bool {
+    Value::of(found).is_some_and(|value| {
         let lower = value.text.to_ascii_lowercase();
         !SCHEMES.contains(&lower.as_str()) && (value.varied() || value.text.ends_with('='))
     })
 }
 
+/// The value after a scheme's name: anything but that name and what stands for a value.
+pub(crate) fn schemed(found: Found<'_>) -> bool {
+    Value::of(found)
+        .is_some_and(|value| !SCHEMES.contains(&value.text.to_ascii_lowercase().as_str()))
+}
+
 /// A value in a sentence: it must look unlike a word.
-pub(crate) fn spoken(found: &str) -> bool {
-    Value::of(found, 4).is_some_and(|value| {
+pub(crate) fn spoken(found: Found<'_>) -> bool {
+    const LONG_WORD: usize = 16;
+    Value::of(found).is_some_and(|value| {
         let text = value.text.trim_end_matches(['.', ',', '!', '?', ':']);
-        let digits = text.bytes().filter(u8::is_ascii_digit).count();
+        if text.contains("://") || value.is_path() {
+            return false;
+        }
         let letters = text.bytes().filter(u8::is_ascii_alphabetic).count();
-        digits >= 1 && letters >= 2 && !text.contains("://")
-            || text.len() >= 16 && mixed_case(text) && !value.is_path_or_name()
+        let digits = text.bytes().any(|byte| byte.is_ascii_digit());
+        digits && (letters >= 2 || text.len() >= 6)
+            || text.contains(['_', '+', '=', '@', '#', '!', '%'])
+            || text.len() >= LONG_WORD && letters == text.len()
     })
+}
+
+impl<'a> Found<'a> {
+    fn value(self) -> &'a str {
+        &self.text[self.start..self.end]
+    }
+
+    fn before(self) -> &'a str {
+        &self.text[..self.start]
+    }
+
+    fn after(self) -> &'a str {
+        &self.text[self.end..]
+    }
 }
 
 /// A value without its quotes.
 struct Value<'a> {
     text: &'a str,
     quoted: bool,
+    found: Found<'a>,
 }
 
 impl<'a> Value<'a> {
-    /// The value, unless it is short, a placeholder, a word of the language or code.
-    fn of(found: &'a str, shortest: usize) -> Option<Self> {
-        let bare = found.trim_start_matches('\\');
+    /// The value, unless it stands for a value, is the name itself, or is code.
+    fn of(found: Found<'a>) -> Option<Self> {
+        let bare = found.value().trim_start_matches('\\');
         let quoted = bare.starts_with(['"', '\'']);
-        let text = bare
-            .trim_start_matches(['"', '\''])
-            .trim_end_matches('\\');
+        let text = bare.trim_matches(['"', '\'']).trim_end_matches('\\');
+        let value = Value {
+            text,
+            quoted,
+            found,
+        };
         let lower = text.to_ascii_lowercase();
-        let is_code = text.starts_with(['$', '<', '{', '%', '*', '(', '&', '['])
+        let masked = !text.chars().any(char::is_alphanumeric)
+            || text.len() < 8 && lower.bytes().all(|byte| byte == b'x');
+        let a_sentence = quoted && text.split_whitespace().count() > 5;
+        let usable = !text.is_empty()
+            && !masked
+            && !NO_VALUES.contains(&lower.as_str())
+            && !value.is_template()
+            && !a_sentence
+            && (quoted || !value.is_code());
+        usable.then_some(value)
+    }
+
+    /// `$VAR`, `${{ … }}`, `<token>`, `%s`: a value to be filled in.
+    fn is_template(&self) -> bool {
+        let text = self.text;
+        text.starts_with('$') && !text.starts_with("$2") && !text.starts_with("$argon")
+            || text.starts_with("<") && text.ends_with('>')
+            || text.starts_with("{{")
             || text.contains("${")
             || text.contains("{{")
             || text.contains("$(")
-            || !quoted && (text.contains('(') || text.contains("::") || text.contains("=>"))
-            || text.starts_with('/') || text.starts_with("./") || text.starts_with("~/")
-            || lower.starts_with("process.env")
-            || lower.starts_with("os.environ")
-            || lower.starts_with("env.")
-            || lower.starts_with("self.")
-            || lower.starts_with("this.")
-            || lower.starts_with("config.")
-            || lower.starts_with("settings.");
-        let masked = text.bytes().all(|byte| b"*x.X-_#?".contains(&byte));
-        let usable = text.chars().count() >= shortest
-            && !is_code
-            && !masked
-            && !NO_VALUES.contains(&lower.as_str());
-        usable.then_some(Value { text, quoted })
+            || matches!(text, "%s" | "%d" | "{}" | "{0}" | "...")
+            || text.len() > 2 && text.starts_with('%') && text.ends_with('%')
+    }
+
+    /// A call, a path of names, a type with parameters, the name itself.
+    fn is_code(&self) -> bool {
+        let text = self.text;
+        let is_names = text.contains('.')
+            && text.split('.').count() <= 5
+            && text
+                .split('.')
+                .all(|part| is_identifier(part) && !part.bytes().any(|byte| byte.is_ascii_digit()));
+        let name = self
+            .found
+            .before()
+            .trim_end_matches([' ', '=', ':', '"', '\'']);
+        text.contains('(')
+            || self.found.after().starts_with('(')
+            || text.contains("::")
+            || text.contains("=>")
+            || text.contains(['<', '>'])
+            || text.starts_with(['&', '*', '['])
+            || text.starts_with('{') && is_identifier(text.trim_matches(['{', '}']))
+            || is_names
+            || is_identifier(text) && text.len() > 3 && name.ends_with(text)
     }
 
     /// Whether it has a digit, which names and words rarely have.
     fn varied(&self) -> bool {
-        self.text.bytes().any(|byte| byte.is_ascii_digit())
-            && self.text.bytes().any(|byte| !byte.is_ascii_digit())
+        self.text.bytes().any(|byte| byte.is_ascii_digit()) && !self.is_number()
             || !self.letters_only() && mixed_case(self.text) && self.text.len() >= 12
+    }
+
+    fn is_number(&self) -> bool {
+        self.text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'_')
     }
 
     /// Whether it consists of letters, as words and identifiers do.
     fn letters_only(&self) -> bool {
         self.text
             .bytes()
-            .all(|byte| byte.is_ascii_alphabetic() || byte == b'_' || byte == b'.' || byte == b'-')
+            .all(|byte| byte.is_ascii_alphabetic() || byte == b'_' || byte == b'-')
     }
 
-    /// Whether it reads like `module.name`, `snake_case` or `a/path`.
-    fn is_path_or_name(&self) -> bool {
-        self.text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || b"_./-:".contains(&byte))
-            || self.letters_only() && !mixed_case(self.text)
-            || self.text.starts_with('/')
-            || self.text.contains("://")
+    /// After a colon, a word in a sentence (`token: the smallest unit`) or a type.
+    fn is_prose_or_type(&self) -> bool {
+        let before = self.found.before();
+        if !self.letters_only() || !before.ends_with(' ') || !before.trim_end().ends_with(':') {
+            return false;
+        }
+        let after = self.found.after();
+        let more_words =
+            after.starts_with(' ') && after[1..].starts_with(|next: char| next.is_alphabetic());
+        let is_type = self
+            .text
+            .starts_with(|first: char| first.is_ascii_uppercase())
+            && after.starts_with([',', ';', ')', '?', ' ', '|', '\n']);
+        more_words || is_type
     }
+
+    /// Whether it is a path in the file system.
+    fn is_path(&self) -> bool {
+        let text = self.text;
+        [
+            "./", "../", "~/", "/home/", "/Users/", "/usr/", "/etc/", "/tmp/", "/var/", "/opt/",
+            "/run/", "/app/", "C:\\",
+        ]
+        .iter()
+        .any(|start| text.starts_with(start))
+            || text == "/"
+    }
+}
+
+fn is_identifier(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|first: char| first.is_ascii_digit())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
 
 /// Whether there are letters of both cases.

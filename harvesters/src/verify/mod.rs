@@ -8,6 +8,7 @@
 
 mod output;
 mod programs;
+mod table;
 
 use serde::{Deserialize, Serialize};
 
@@ -73,11 +74,9 @@ enum Exit {
 /// The verification in a command line, with its verdict.
 pub(crate) fn judge(command: &str, ended: Ended, output: &str) -> Option<Verification> {
     let steps = steps(command);
-    let (index, program) = steps
-        .iter()
-        .enumerate()
-        .rev()
-        .find_map(|(index, step)| programs::recognise(&step.words).map(|program| (index, program)))?;
+    let (index, program) = steps.iter().enumerate().rev().find_map(|(index, step)| {
+        programs::recognise(&step.words).map(|program| (index, program))
+    })?;
     let exit = whose_exit(&steps, index);
     // The shell could not start it: nothing was verified.
     if exit == Exit::Own && matches!(ended, Ended::Code(126 | 127)) {
@@ -111,10 +110,15 @@ fn whose_exit(steps: &[Step], index: usize) -> Exit {
     let sets = |flag: char, option: &str| {
         steps[..index].iter().any(|step| {
             step.words.first().is_some_and(|word| word == "set")
-                && step.words.iter().any(|word| word == option || word.starts_with('-') && word.contains(flag))
+                && step
+                    .words
+                    .iter()
+                    .any(|word| word == option || word.starts_with('-') && word.contains(flag))
         })
     };
-    let pipefail = steps.iter().any(|step| step.words.iter().any(|word| word == "pipefail"));
+    let pipefail = steps
+        .iter()
+        .any(|step| step.words.iter().any(|word| word == "pipefail"));
     let stops_at_errors = sets('e', "errexit");
     let hands_on = steps[index..].iter().any(hands_on_status);
     let mut exit = Exit::Own;
@@ -129,13 +133,18 @@ fn whose_exit(steps: &[Step], index: usize) -> Exit {
             Join::And => exit = Exit::OwnIfZero,
             Join::Or => match next {
                 Some(next) if fails_on(next) => {
-                    return if in_loop(steps, index) { Exit::Own } else { exit };
+                    return if in_loop(steps, index) {
+                        Exit::Own
+                    } else {
+                        exit
+                    };
                 }
                 _ => return Exit::Masked,
             },
             Join::Then => {
                 let ends_block = steps[index + offset + 1..].iter().all(|step| {
-                    step.words.len() == 1 && matches!(step.words[0].as_str(), "done" | "fi" | "}" | "esac")
+                    step.words.len() == 1
+                        && matches!(step.words[0].as_str(), "done" | "fi" | "}" | "esac")
                 });
                 let decided = stops_at_errors || ends_block && !in_loop(steps, index);
                 if !decided {
@@ -166,10 +175,13 @@ fn fails_on(step: &Step) -> bool {
 
 /// Whether the step is in the body of a loop: then only the last round's code shows.
 fn in_loop(steps: &[Step], index: usize) -> bool {
-    steps[..=index]
+    steps[..=index].iter().any(|step| {
+        step.words
+            .first()
+            .is_some_and(|word| matches!(word.as_str(), "for" | "while" | "until"))
+    }) && steps[index..]
         .iter()
-        .any(|step| step.words.first().is_some_and(|word| matches!(word.as_str(), "for" | "while" | "until")))
-        && steps[index..].iter().any(|step| step.words.first().is_some_and(|word| word == "done"))
+        .any(|step| step.words.first().is_some_and(|word| word == "done"))
 }
 
 #[cfg(test)]

@@ -57,7 +57,9 @@ pub(super) fn verdict(output: &str) -> Option<bool> {
     if lines(output).any(|line| fails(&line)) {
         Some(false)
     } else {
-        lines(output).any(|line| PASSES.is_match(&line)).then_some(true)
+        lines(output)
+            .any(|line| PASSES.is_match(&line))
+            .then_some(true)
     }
 }
 

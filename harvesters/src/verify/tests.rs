@@ -60,28 +60,72 @@ fn what_verifies_nothing_is_no_verification() {
 #[test]
 fn the_exit_code_counts_only_when_it_is_the_commands_own() {
     for (command, code, output, expected) in [
-        ("pytest | tail -3", 0, "4 failed, 6 passed in 0.1s", Some(false)),
+        (
+            "pytest | tail -3",
+            0,
+            "4 failed, 6 passed in 0.1s",
+            Some(false),
+        ),
         ("pytest | tail -3", 0, "6 passed in 0.1s", Some(true)),
         ("pytest 2>&1 | tail -3", 0, "nothing to see", None),
         ("pytest || true", 0, "1 failed", Some(false)),
         ("npm test; echo done", 0, "# fail 0\ndone", Some(true)),
-        ("npm test 2>&1 | tail -40; exit ${PIPESTATUS[0]}", 1, "", Some(false)),
-        ("npm test 2>&1 | tail -40; exit ${PIPESTATUS[0]}", 2, "sh: 1: Bad substitution\n# fail 0", Some(true)),
-        ("pytest && ./deploy.sh", 1, "6 passed\ndeploy: no", Some(true)),
-        ("pytest && ./deploy.sh", 1, "1 failed, 5 passed", Some(false)),
+        (
+            "npm test 2>&1 | tail -40; exit ${PIPESTATUS[0]}",
+            1,
+            "",
+            Some(false),
+        ),
+        (
+            "npm test 2>&1 | tail -40; exit ${PIPESTATUS[0]}",
+            2,
+            "sh: 1: Bad substitution\n# fail 0",
+            Some(true),
+        ),
+        (
+            "pytest && ./deploy.sh",
+            1,
+            "6 passed\ndeploy: no",
+            Some(true),
+        ),
+        (
+            "pytest && ./deploy.sh",
+            1,
+            "1 failed, 5 passed",
+            Some(false),
+        ),
         ("cd x && pytest", 1, "", Some(false)),
         ("set -e\npytest\necho ok", 0, "", Some(true)),
-        ("for f in a b; do pytest $f; done", 0, "1 failed\n2 passed", Some(false)),
+        (
+            "for f in a b; do pytest $f; done",
+            0,
+            "1 failed\n2 passed",
+            Some(false),
+        ),
     ] {
         assert_eq!(passed(command, code, output), Some(expected), "{command}");
     }
     assert_eq!(passed("yarn test", 127, "yarn: not found"), None);
     assert_eq!(passed("pytest &", 0, ""), Some(None));
-    assert_eq!(judge("pytest", Ended::No, "").and_then(|found| found.passed), None);
+    assert_eq!(
+        judge("pytest", Ended::No, "").and_then(|found| found.passed),
+        None
+    );
 }
 
 #[test]
 fn failing_lines_are_kept() {
-    let found = judge("pytest", Ended::Code(1), "collected 3\nFAILED tests/a.py::test_x - assert 1 == 2\n1 failed, 2 passed").unwrap();
-    assert_eq!(found.failing, ["FAILED tests/a.py::test_x - assert 1 == 2", "1 failed, 2 passed"]);
+    let found = judge(
+        "pytest",
+        Ended::Code(1),
+        "collected 3\nFAILED tests/a.py::test_x - assert 1 == 2\n1 failed, 2 passed",
+    )
+    .unwrap();
+    assert_eq!(
+        found.failing,
+        [
+            "FAILED tests/a.py::test_x - assert 1 == 2",
+            "1 failed, 2 passed"
+        ]
+    );
 }

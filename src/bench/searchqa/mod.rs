@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::dataset::{Dataset, DataError};
+use super::dataset::{DataError, Dataset};
 use crate::model::{ChatModel, ChatRequest, Message, Speaker};
 use crate::trainer::environment::{Environment, Item, Outcome, Rollout, Split};
 
@@ -119,7 +119,9 @@ impl<'a> Question<'a> {
         let text = |key: &str| item.payload.get(key).and_then(Value::as_str);
         let missing = |key: &str| DataError::Item {
             id: item.id.clone(),
-            message: format!("has no `{key}`; a SearchQA item needs `id`, `question` and `answers`"),
+            message: format!(
+                "has no `{key}`; a SearchQA item needs `id`, `question` and `answers`"
+            ),
         };
         let answers = item.payload.get("answers").and_then(Value::as_array);
         Ok(Self {
@@ -137,7 +139,10 @@ impl<'a> Question<'a> {
 
     fn prompt(&self) -> String {
         let context = score::truncate_context(self.context, MAX_CONTEXT_CHARS);
-        format!("## Context\n\n{context}\n\n## Question\n\n{}", self.question)
+        format!(
+            "## Context\n\n{context}\n\n## Question\n\n{}",
+            self.question
+        )
     }
 
     fn grade(&self, item: &Item, request: &ChatRequest, response: &str) -> Rollout {
@@ -146,7 +151,10 @@ impl<'a> Question<'a> {
         let fail_reason = if graded.em >= 1.0 {
             String::new()
         } else {
-            format!("EM=0: predicted '{predicted}' but expected {:?}", self.answers)
+            format!(
+                "EM=0: predicted '{predicted}' but expected {:?}",
+                self.answers
+            )
         };
         let evaluation = format!(
             "[EVALUATION RESULT]\nQuestion: {}\nPrediction: {predicted}\nGold answers: {:?}\n\

@@ -30,8 +30,15 @@ pub fn score(response: &str, golds: &[String]) -> AnswerScore {
     let flag = |holds: bool| f64::from(u8::from(holds));
     AnswerScore {
         em: flag(golds.contains(&predicted)),
-        f1: golds.iter().map(|gold| overlap(&predicted, gold)).fold(0.0, f64::max),
-        sub_em: flag(golds.iter().any(|gold| gold.contains(&predicted) || predicted.contains(gold.as_str()))),
+        f1: golds
+            .iter()
+            .map(|gold| overlap(&predicted, gold))
+            .fold(0.0, f64::max),
+        sub_em: flag(
+            golds
+                .iter()
+                .any(|gold| gold.contains(&predicted) || predicted.contains(gold.as_str())),
+        ),
         predicted_answer,
     }
 }
@@ -43,8 +50,13 @@ pub fn extract_answer(response: &str) -> String {
     match last_pair(response) {
         Some(answer) => answer.trim_matches(is_blank).to_owned(),
         None => {
-            let lines = response.split(is_line_end).map(|line| line.trim_matches(is_blank));
-            lines.filter(|line| !line.is_empty()).next_back().unwrap_or_default().to_owned()
+            let mut lines = response
+                .split(is_line_end)
+                .map(|line| line.trim_matches(is_blank));
+            lines
+                .rfind(|line| !line.is_empty())
+                .unwrap_or_default()
+                .to_owned()
         }
     }
 }
@@ -52,7 +64,11 @@ pub fn extract_answer(response: &str) -> String {
 /// Lower case, without ASCII punctuation, without the words a, an and the, and with single blanks.
 #[must_use]
 pub fn normalise(text: &str) -> String {
-    let kept: String = text.to_lowercase().chars().filter(|c| !c.is_ascii_punctuation()).collect();
+    let kept: String = text
+        .to_lowercase()
+        .chars()
+        .filter(|c| !c.is_ascii_punctuation())
+        .collect();
     let mut out = String::with_capacity(kept.len());
     // Articles are whole words by letters and digits, so "’the" ends one and "1the" does not.
     let mut word = String::new();
@@ -68,7 +84,10 @@ pub fn normalise(text: &str) -> String {
         word.clear();
         out.push(c);
     }
-    out.split(is_blank).filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    out.split(is_blank)
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// The context cut to at most `longest` characters, at the start of a passage where that is
@@ -105,7 +124,9 @@ fn last_pair(response: &str) -> Option<&str> {
     let (mut from, mut last) = (0, None);
     while let Some(open) = lower[from..].find(OPEN) {
         let start = from + open + OPEN.len();
-        let Some(close) = lower[start..].find(CLOSE) else { break };
+        let Some(close) = lower[start..].find(CLOSE) else {
+            break;
+        };
         last = Some(&response[start..start + close]);
         from = start + close + CLOSE.len();
     }
@@ -115,7 +136,10 @@ fn last_pair(response: &str) -> Option<&str> {
 /// The best F1 of two word multisets; two answers without words agree.
 fn overlap(predicted: &str, gold: &str) -> f64 {
     let words = |text: &str| -> Vec<String> {
-        text.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
+        text.split(' ')
+            .filter(|word| !word.is_empty())
+            .map(str::to_owned)
+            .collect()
     };
     let (predicted, gold) = (words(predicted), words(gold));
     if predicted.is_empty() || gold.is_empty() {
@@ -145,7 +169,10 @@ fn is_blank(c: char) -> bool {
 }
 
 fn is_line_end(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
+    matches!(
+        c,
+        '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
+    )
 }
 
 #[cfg(test)]
@@ -156,12 +183,18 @@ mod tests {
     fn the_last_pair_is_the_answer() {
         let golds = ["The Beatles".to_owned()];
         let scored = score("<answer>x</answer> no: <ANSWER> Beatles. </Answer>", &golds);
-        assert_eq!((scored.em, scored.f1, scored.predicted_answer.as_str()), (1.0, 1.0, "Beatles."));
+        assert_eq!(
+            (scored.em, scored.f1, scored.predicted_answer.as_str()),
+            (1.0, 1.0, "Beatles.")
+        );
     }
 
     #[test]
     fn a_context_is_cut_between_passages() {
-        assert_eq!(truncate_context("pre[DOC]aaaa[DOC]bbbbbbbb", 14), "pre[DOC]aaaa");
+        assert_eq!(
+            truncate_context("pre[DOC]aaaa[DOC]bbbbbbbb", 14),
+            "pre[DOC]aaaa"
+        );
         assert_eq!(truncate_context("xxxxx", 2), "xx\n...[truncated]");
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn mend(text: &str) -> Option<Value> {
     if mender.peek() != Some('{') {
         return None;
     }
-    match mender.object(0)? {
+    match mender.object(0, Place::Member)? {
         Value::Object(object) if object.is_empty() => None,
         value => Some(value),
     }
@@ -74,7 +74,7 @@ impl Mender<'_> {
         }
     }
 
-    fn object(&mut self, depth: usize) -> Option<Value> {
+    fn object(&mut self, depth: usize, place: Place) -> Option<Value> {
         if depth > MOST_NESTING {
             return None;
         }
@@ -87,8 +87,13 @@ impl Mender<'_> {
                     self.step();
                     return Some(Value::Object(members));
                 }
-                // A list's bracket where a brace should be: the list around has ended.
-                ']' => return Some(Value::Object(members)),
+                // A list's bracket where a brace should be: the list around has ended, if there is
+                // one; otherwise the bracket is one too many.
+                ']' if place == Place::Element => return Some(Value::Object(members)),
+                ']' => {
+                    self.step();
+                    continue;
+                }
                 ':' => {
                     self.step();
                     continue;
@@ -150,7 +155,7 @@ impl Mender<'_> {
 
     fn value(&mut self, depth: usize, place: Place) -> Option<Value> {
         match self.peek()? {
-            '{' => self.object(depth + 1),
+            '{' => self.object(depth + 1, place),
             '[' => self.array(depth + 1),
             c if closing_quote(c).is_some() => self.string(place).map(Value::String),
             _ => Some(self.bare()),
@@ -391,6 +396,15 @@ mod tests {
                 json!({"a": 1, "b": 0.5, "c": 7}),
             ),
             ("{\"a\":[\"x\" \"y\"]}", json!({"a": ["x", "y"]})),
+            ("{\"a\":[1]],\"b\":2}", json!({"a": [1], "b": 2})),
+            (
+                "{\"a\":[{\"b\":1],\"c\":2}",
+                json!({"a": [{"b": 1}], "c": 2}),
+            ),
+            (
+                "{\"a\":1 // one\n,\"b\":'it's'}",
+                json!({"a": 1, "b": "it's"}),
+            ),
         ] {
             assert_eq!(mend(text), Some(value), "{text}");
         }

@@ -5,7 +5,7 @@
 //! when a reply holds two candidates, choosing one would be making it up (engine 21, W-J1 to
 //! W-J3).
 //!
-//! What parses strictly comes first; only then is the single candidate mended ([`mend`]). All of
+//! What parses strictly comes first; only then is the single candidate mended (`mend`). All of
 //! it runs in time linear in the reply and with bounded nesting.
 
 mod mend;
@@ -42,7 +42,10 @@ pub fn extract_object(text: &str) -> Option<Value> {
     if let Some(value) = only_parsable(text) {
         return Some(value);
     }
-    fenced.iter().find_map(|block| mend_only_span(&text[block.clone()])).or_else(|| mend_only_span(text))
+    fenced
+        .iter()
+        .find_map(|block| mend_only_span(&text[block.clone()]))
+        .or_else(|| mend_only_span(text))
 }
 
 /// The one JSON array in a reply: in the first fenced `json` block that parses as one, or else the
@@ -125,19 +128,25 @@ const MOST_FENCES: usize = 16;
 /// The value of the only balanced span that parses. A second span that parses, or one that looks
 /// like an object and does not parse, makes the choice ambiguous.
 fn only_parsable(text: &str) -> Option<Value> {
-    [Quotes::Ignore, Quotes::Hide].into_iter().find_map(|quotes| {
-        let mut found = None;
-        for span in scan::objects(text, quotes).spans {
-            let span = &text[span];
-            let value = parse_object(span);
-            let ambiguous = if value.is_some() { found.is_some() } else { looks_like_object(span) };
-            if ambiguous {
-                return None;
+    [Quotes::Ignore, Quotes::Hide]
+        .into_iter()
+        .find_map(|quotes| {
+            let mut found = None;
+            for span in scan::objects(text, quotes).spans {
+                let span = &text[span];
+                let value = parse_object(span);
+                let ambiguous = if value.is_some() {
+                    found.is_some()
+                } else {
+                    looks_like_object(span)
+                };
+                if ambiguous {
+                    return None;
+                }
+                found = found.or(value);
             }
-            found = found.or(value);
-        }
-        found
-    })
+            found
+        })
 }
 
 /// The only balanced span of a text, mended. A quote that was left out shifts where strings seem to

@@ -42,6 +42,7 @@ pub(crate) fn save(
     let options = Options {
         mode: Some(0o600),
         create_parents: true,
+        ..Options::default()
     };
     let path = path(state, operation, document, side);
     Ok(write_atomic_with(&path, bytes, options, steps)?)

@@ -69,7 +69,11 @@ impl Journal {
     }
 }
 
-/// Removes the journal for good: the end of an operation, one way or the other.
+/// Removes the journal: the end of an operation, one way or the other.
+///
+/// The operation has ended as soon as the name is gone. If the disk then refuses to
+/// promise that it stays gone, a power failure may bring the journal back, and recovery
+/// undoes the operation and says so; the documents are whole either way.
 pub(crate) fn remove(state: &Path, steps: &mut dyn Steps) -> Result<()> {
     let path = path(state);
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
@@ -81,7 +85,9 @@ pub(crate) fn remove(state: &Path, steps: &mut dyn Steps) -> Result<()> {
     };
     if directory.entry(name)?.is_some() {
         directory.remove(name, steps)?;
-        directory.sync(steps)?;
+        if let Err(error) = directory.sync(steps) {
+            tracing::warn!(%error, "the end of an adoption may not be on the disk yet");
+        }
     }
     Ok(())
 }

@@ -98,7 +98,9 @@ pub struct DryRun {
     pub refusals: Vec<(String, Refusal)>,
 }
 
-/// What [`adopt`](crate::adopt) would do. Writes nothing.
+/// What [`adopt`](crate::adopt) would do. Writes nothing, and so recovers nothing either:
+/// after an interrupted adoption ([`is_interrupted`](crate::is_interrupted)) call
+/// [`recover`](crate::recover) first.
 ///
 /// # Errors
 ///

@@ -10,7 +10,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillopt_files::{Attributes, Directory, Steps};
+use skillopt_files::{Attributes, Directory, Error as FileError, Steps};
 
 use super::backups::{self, Side};
 use super::journal::{self, Entry, Journal};
@@ -190,15 +190,22 @@ impl Undo<'_> {
             Err(error) if error.is_not_found() && self.target.before.is_none() => {
                 return Ok(Outcome::Untouched);
             }
-            // The directory was moved or replaced by a link: nothing of ours is there.
-            Err(error) if !error.is_not_found() => return Ok(Outcome::LeftChanged),
+            // Somebody removed the directory, or put a link in its place: nothing of ours
+            // is there.
+            Err(error) if error.is_not_found() || error.is_not_a_directory() => {
+                return Ok(Outcome::LeftChanged);
+            }
             other => other?,
         };
         let temporary = OsStr::new(&self.target.temporary);
-        let Ok(live) = read(&directory, name) else {
-            return Ok(Outcome::LeftChanged);
-        };
         let spare = read(&directory, temporary).unwrap_or(None);
+        let live = match read(&directory, name) {
+            // A link, a directory, a pipe: whatever it is, it is not ours.
+            Err(FileError::NotRegular { .. } | FileError::TooLarge { .. }) => {
+                return self.leave(&directory, spare.as_deref(), steps);
+            }
+            other => other?,
+        };
         let live_sha256 = live.as_ref().map(sha256);
         let swap = Swap {
             directory: &directory,
@@ -211,10 +218,7 @@ impl Undo<'_> {
             return Ok(Outcome::Untouched);
         }
         if live_sha256 != self.target.after {
-            if spare.is_some_and(|spare| self.is_ours(&spare)) {
-                self.drop_spare(&directory, true, steps)?;
-            }
-            return Ok(Outcome::LeftChanged);
+            return self.leave(&directory, spare.as_deref(), steps);
         }
         match spare {
             // Somebody's text lost its name to ours in the last moment before the end.
@@ -237,6 +241,18 @@ impl Undo<'_> {
         Ok(Outcome::Restored)
     }
 
+    /// Leaves somebody's text where it is, and takes only our own litter away.
+    fn leave(
+        &self,
+        directory: &Directory,
+        spare: Option<&[u8]>,
+        steps: &mut dyn Steps,
+    ) -> Result<Outcome> {
+        let ours = spare.is_some_and(|spare| self.is_ours(spare));
+        self.drop_spare(directory, ours, steps)?;
+        Ok(Outcome::LeftChanged)
+    }
+
     /// Puts the original back.
     fn restore(
         &self,
@@ -247,13 +263,20 @@ impl Undo<'_> {
         let Some(before) = &self.target.before else {
             return swap.run(live_sha256, None, steps);
         };
-        let bytes = backups::load(
-            self.state,
-            self.operation,
-            self.number,
-            Side::Before,
-            &before.sha256,
-        )?;
+        let fingerprint = &before.sha256;
+        let (state, operation) = (self.state, self.operation);
+        let bytes = backups::load(state, operation, self.number, Side::Before, fingerprint)
+            .map_err(|refusal| {
+                Refusal::path(
+                    RefusalKind::RecoveryFailed,
+                    &self.target.path,
+                    format!(
+                        "an interrupted adoption cannot be undone ({refusal}): restore the \
+                         document by hand and remove {}",
+                        journal::path(state).display()
+                    ),
+                )
+            })?;
         let extended = match live_sha256 {
             Some(_) => swap.directory.extended_attributes(swap.name)?,
             None => Vec::new(),
@@ -262,6 +285,7 @@ impl Undo<'_> {
             mode: Some(before.mode),
             owner: Some((before.owner, before.group)),
             extended,
+            volatile: false,
         };
         swap.run(live_sha256, Some((&bytes, &attributes)), steps)
     }

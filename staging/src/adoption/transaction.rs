@@ -54,6 +54,7 @@ impl Change {
                 mode: Some(before.entry.mode),
                 owner: Some((before.entry.owner, before.entry.group)),
                 extended: before.extended.clone(),
+                volatile: false,
             },
             None => Attributes {
                 mode: self.mode,
@@ -103,7 +104,10 @@ pub(crate) fn run(
             .retain(|directory| made.contains(directory));
     }
     match recovery::undo(state, &journal, roots, steps) {
-        Ok(_) => Err(primary),
+        Ok(_) => Err(match primary {
+            Error::File(source) => Error::PutBack { source },
+            primary => primary,
+        }),
         Err(rollback) => Err(Error::RollbackIncomplete {
             primary: Box::new(primary),
             rollback: Box::new(rollback),
@@ -242,8 +246,14 @@ impl Swap<'_> {
         if let Some((bytes, attributes)) = new {
             self.directory
                 .create(self.temporary, bytes, attributes, steps)?;
+            if let Err(error) = self.check_place() {
+                // By its path the temporary file could not be found again.
+                let _ = self.directory.remove(self.temporary, &mut NoSteps);
+                return Err(error);
+            }
+        } else {
+            self.check_place()?;
         }
-        self.check_place()?;
         match (expected, new) {
             (None, None) => {}
             (None, Some(_)) => match self.directory.rename_new(self.temporary, self.name, steps) {

@@ -174,6 +174,18 @@ fn is_control_or_format(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_hidden_reaches_a_terminal(text in "([\u{0}-\u{ff}]|\u{1b}|\\[|\\]|\u{202e}|\\PC){0,40}") {
+            prop_assert!(!has_hidden(&display_safe(&text)));
+            let line = one_line(&text);
+            prop_assert!(!line.chars().any(|c| c.is_control()), "{line:?}");
+            prop_assert_eq!(line.trim(), &line);
+            prop_assert!(!prose(&text).contains(['<', '|', '`']));
+        }
+    }
 
     #[test]
     fn what_a_terminal_would_act_on_is_shown_by_number() {

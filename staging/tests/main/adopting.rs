@@ -30,9 +30,11 @@ fn several_documents_are_adopted_together() {
     assert_eq!(read(&a), "one\ntwo\n");
     assert_eq!(read(&b), "new\n");
     assert_eq!(fs::metadata(&a).unwrap().mode() & 0o777, 0o640);
+    let plain = world.home.join("plain");
+    fs::write(&plain, "").unwrap();
     assert_eq!(
-        fs::metadata(&b).unwrap().mode() & 0o777,
-        0o644,
+        fs::metadata(&b).unwrap().mode(),
+        fs::metadata(&plain).unwrap().mode(),
         "a new document honours the umask"
     );
     for id in &ids {
@@ -391,6 +393,32 @@ fn missing_directories_are_made_and_a_dry_run_says_so() {
         write.makes_directories
     );
     assert_eq!(read(&path), "one\n");
+}
+
+#[test]
+fn allowed_directories_need_not_be_there_yet() {
+    let world = World::new();
+    let path = world.home.join("new/skills/a/SKILL.md");
+    let memory = world.home.join("other/CLAUDE.md");
+    let roots = AllowedRoots::new()
+        .skills(world.home.join("new/skills"))
+        .document(&memory);
+    assert_eq!(
+        preflight(&path, &roots).unwrap().missing_directories.len(),
+        3
+    );
+    preflight(&memory, &roots).unwrap();
+    symlink(world.home.join("project"), world.home.join("new")).unwrap();
+    let target = preflight(&path, &roots).unwrap();
+    assert_eq!(
+        target.real_path,
+        world.home.join("project/skills/a/SKILL.md")
+    );
+    let outside = world.home.join("new/SKILL.md");
+    assert_eq!(
+        preflight(&outside, &roots).unwrap_err().kind,
+        RefusalKind::LiveOutsideRoots
+    );
 }
 
 #[test]

@@ -7,7 +7,10 @@
 )]
 
 mod adopting;
+mod crashing;
+mod meddling;
 mod proposals;
+mod pruning;
 mod reverting;
 mod reviewing;
 mod world;

@@ -117,6 +117,23 @@ fn a_created_document_that_was_changed_since_is_kept_unless_forced() {
 }
 
 #[test]
+fn directories_made_on_the_way_to_an_allowed_one_are_removed_too() {
+    let mut world = World::new();
+    world.roots = AllowedRoots::new()
+        .skills(world.home.join("new/skills"))
+        .document(world.home.join("notes/deep/rules.md"));
+    let paths = [
+        world.home.join("new/skills/a/SKILL.md"),
+        world.home.join("notes/deep/rules.md"),
+    ];
+    let ids = paths.each_ref().map(|path| world.accepted(path, "x\n"));
+    world.adopt(&ids).unwrap();
+    assert!(paths.iter().all(|path| path.exists()));
+    world.revert(None, false).unwrap();
+    assert!(!world.home.join("new").exists() && !world.home.join("notes").exists());
+}
+
+#[test]
 fn a_directory_that_is_in_use_by_now_stays() {
     let world = World::new();
     let path = world.skill("a");

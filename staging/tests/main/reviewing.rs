@@ -47,6 +47,10 @@ fn only_what_was_shown_can_be_accepted() {
         refused(world.area().accept(&id, unseen)),
         RefusalKind::ApprovalMismatch
     );
+    assert_eq!(
+        refused(world.area().accept(&id, acceptance(" \n"))),
+        RefusalKind::ProposalEmpty
+    );
     let unknown = Acceptance {
         edits: some(&[7]),
         ..acceptance("one\n")

@@ -12,7 +12,8 @@ use skillopt_staging::{
 use tempfile::TempDir;
 
 pub(crate) struct World {
-    _dir: TempDir,
+    /// `None` for a home that somebody else removes.
+    _dir: Option<TempDir>,
     pub(crate) home: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) roots: AllowedRoots,
@@ -40,17 +41,29 @@ pub(crate) fn edit(index: usize, content: &str) -> StagedEdit {
 
 impl World {
     pub(crate) fn new() -> World {
-        let dir = tempfile::tempdir().unwrap();
+        // A file system in memory where there is one: every write here is synced, and the
+        // crash matrix writes thousands of files.
+        let dir = tempfile::tempdir_in("/dev/shm")
+            .or_else(|_| tempfile::tempdir())
+            .unwrap();
         let home = dir.path().canonicalize().unwrap();
         fs::create_dir_all(home.join("skills")).unwrap();
         fs::create_dir_all(home.join("project")).unwrap();
+        World {
+            _dir: Some(dir),
+            ..World::at(&home)
+        }
+    }
+
+    /// The world of a home that is there already.
+    pub(crate) fn at(home: &Path) -> World {
         World {
             roots: AllowedRoots::new()
                 .skills(home.join("skills"))
                 .project(home.join("project")),
             state: home.join("state"),
-            home,
-            _dir: dir,
+            home: home.to_path_buf(),
+            _dir: None,
         }
     }
 

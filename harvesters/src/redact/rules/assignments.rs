@@ -1,5 +1,6 @@
 //! A name that promises a secret, beside a value: `DB_PASSWORD=…`, `"apiKey": "…"`,
-//! `password is …`. Broad shapes, so each value is tested for plausibility.
+//! `password is …` (sleep-night.md, section 5.9: the names N and the value grammar V).
+//! Broad shapes, so each value is tested for plausibility.
 
 use super::Rule;
 use crate::redact::plausible;
@@ -9,23 +10,39 @@ use crate::redact::plausible;
 pub(super) const ASSIGNMENTS: &[Rule] = &[
     Rule {
         name: "password",
-        keywords: &["pass", "pwd", "passwort"],
-        pattern: r#"(?i)(?:^|[^A-Za-z])(?:[A-Za-z0-9]{1,40}[_.-]){0,6}[A-Za-z0-9]{0,40}?(?:password|passwd|passphrase|passwort|pwd|db_pass|dbpass|mysql_pass|pass)\d{0,2}\\{0,3}["']?\]?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{0,3}"[^"\r\n]{1,400}|\\{0,3}'[^'\r\n]{1,400}|[^\s"'\\;&,)\]}<>`|]{3,400})"#,
+        keywords: &["pass", "pwd"],
+        pattern: r#"(?i)(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:[A-Za-z0-9]{0,40}(?:password|passwd|passphrase|passwort)|pwd|db_?pass|mysql_?pass|pass)\\{0,3}["']?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{1,3}["'][^"'\r\n\\]{1,400}|"(?:\\.|""|[^"\\\r\n]){1,400}"?|'(?:\\.|''|[^'\\\r\n]){1,400}'?|\{(?:[^}\r\n]|\}\}){1,400}|[^\s"'\\;&,)\]}`|]{1,400}(?:[)\]}]+[^\s"'\\;&,)\]}`|]+){0,8})"#,
         example: "DB_PASSWORD=hunter2-fake",
         counter_example: "password = getpass.getpass()",
         check: plausible::password,
     },
     Rule {
         name: "secret",
-        keywords: &["token", "secret", "key", "credential", "signature", "auth", "conn"],
-        pattern: r#"(?i)(?:^|[^A-Za-z])(?:[A-Za-z0-9]{1,40}[_.-]){0,6}[A-Za-z0-9]{0,40}?(?:api[_-]?key|apikey|access[_-]?key|secret[_-]?key|private[_-]?key|signing[_-]?key|encryption[_-]?key|account[_-]?key|auth[_-]?key|shared[_-]?access[_-]?key|master[_-]?key|license[_-]?key|_key|token|secret|credentials?|auth|conn(?:ection)?[_-]?str(?:ing)?|access[_-]?key[_-]?id|client[_-]?secret)\d{0,2}\\{0,3}["']?\]?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{0,3}"[^"\r\n]{1,400}|\\{0,3}'[^'\r\n]{1,400}|[^\s"'\\;&,)\]}<>`|]{6,400})"#,
+        keywords: &["token", "secret", "key"],
+        pattern: r#"(?i)(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:api[_-]?key|access[_-]?token|refresh[_-]?token|token|secret|secret[_-]?key|secret[_-]?access[_-]?key|shared[_-]?access[_-]?key|private[_-]?key|account[_-]?key|[A-Za-z0-9]{0,40}(?:apikey|accesstoken|refreshtoken|authtoken|clientsecret|secretkey|secretaccesskey|sharedaccesskey|privatekey|accountkey))\\{0,3}["']?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{1,3}["'][^"'\r\n\\]{1,400}|"(?:\\.|""|[^"\\\r\n]){1,400}"?|'(?:\\.|''|[^'\\\r\n]){1,400}'?|\{(?:[^}\r\n]|\}\}){1,400}|[^\s"'\\;&,)\]}`|]{1,400}(?:[)\]}]+[^\s"'\\;&,)\]}`|]+){0,8})"#,
         example: "AWS_SECRET_ACCESS_KEY=FAKE/secret/access/key/FAKEFAKEFAKEFAKE01",
         counter_example: "token: the smallest unit of text",
         check: plausible::secret,
     },
     Rule {
+        name: "credential",
+        keywords: &[
+            "key",
+            "credential",
+            "signature",
+            "auth",
+            "conn",
+            "token",
+            "secret",
+        ],
+        pattern: r#"(?i)(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:[A-Za-z0-9]{0,40}(?:key|token|secret|credentials?|signature|auth|conn(?:ection)?[_-]?str(?:ing)?|key[_-]?id))\\{0,3}["']?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{1,3}["'][^"'\r\n\\]{1,400}|"(?:\\.|""|[^"\\\r\n]){1,400}"?|'(?:\\.|''|[^'\\\r\n]){1,400}'?|\{(?:[^}\r\n]|\}\}){1,400}|[^\s"'\\;&,)\]}`|]{1,400}(?:[)\]}]+[^\s"'\\;&,)\]}`|]+){0,8})"#,
+        example: "signing_key=fake0000FAKE0000fake",
+        counter_example: "primary_key: user_id",
+        check: plausible::random,
+    },
+    Rule {
         name: "password",
-        keywords: &["passw", "passphrase"],
+        keywords: &["passw", "passphrase", "contrase", "mot de passe"],
         pattern: r#"(?i)\b(?:password|passwd|passphrase|passwort|mot de passe|contraseña)\s+(?:is|ist|was|are|lautet|est|es)\s*:?\s+["'`]?(?P<v>[^\s"'`]{4,200})"#,
         example: "the password is s3cr3t-fake",
         counter_example: "the password is wrong",

@@ -42,7 +42,7 @@ pub(super) const PLATFORMS: &[Rule] = &[
     row(
         "openai-key",
         &["sk-"],
-        r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{12,}|\bsk-[A-Za-z0-9_]{20,}(?:-[A-Za-z0-9_]+)*",
+        r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{12,}|\bsk-[A-Za-z0-9_]{20,}(?:-[A-Za-z0-9_]+)*|\bsk-[A-Za-z_-]{0,40}[0-9][A-Za-z0-9_-]{8,}",
         "sk-proj-FAKEFAKEFAKEFAKEFAKEFAKE",
         "a risk-averse task-list",
     ),
@@ -55,7 +55,9 @@ pub(super) const PLATFORMS: &[Rule] = &[
     ),
     row(
         "stripe-key",
-        &["sk_live", "sk_test", "rk_live", "rk_test", "pk_live", "sk_prod", "rk_prod"],
+        &[
+            "sk_live", "sk_test", "rk_live", "rk_test", "pk_live", "sk_prod", "rk_prod",
+        ],
         r"\b[spr]k_(?:live|test|prod)_[A-Za-z0-9]{10,}",
         "sk_live_FAKEfakeFAKEfakeFAKE0001",
         "sk_live_ is the prefix",
@@ -98,13 +100,16 @@ pub(super) const PLATFORMS: &[Rule] = &[
     row(
         "github-token",
         &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"],
-        r"\bgh[pousr]_[A-Za-z0-9]{20,}",
+        r"\bgh[pousr]_[A-Za-z0-9_]{20,}",
         "ghp_FAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKE0001",
         "ghp_short",
     ),
     row(
         "gitlab-token",
-        &["glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glft-", "glsoat-", "glimt-", "glagent-", "glrtr-", "glffct-", "glwt-"],
+        &[
+            "glpat-", "glptt-", "gldt-", "glrt-", "glcbt-", "glft-", "glsoat-", "glimt-",
+            "glagent-", "glrtr-", "glffct-", "glwt-",
+        ],
         r"\bgl(?:pat|ptt|dt|rt|cbt|ft|soat|imt|agent|rtr|ffct|wt)-[A-Za-z0-9_.=-]{16,}",
         "glpat-FAKEFAKEFAKEFAKEFAKE",
         "glpat-x",
@@ -265,7 +270,10 @@ pub(super) const PLATFORMS: &[Rule] = &[
     ),
     row(
         "slack-token",
-        &["xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxe.", "xoxc-", "xoxd-", "xapp-"],
+        &[
+            "xoxa-", "xoxb-", "xoxp-", "xoxr-", "xoxs-", "xoxo-", "xoxe-", "xoxe.", "xoxc-",
+            "xoxd-", "xapp-",
+        ],
         r"\b(?:xox[abprsocde]-|xoxe\.xox[bp]-|xapp-)[A-Za-z0-9%-]{10,}",
         "xoxb-000000000000-FAKEFAKEFAKE",
         "xoxb-short",

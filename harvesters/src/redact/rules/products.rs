@@ -139,7 +139,11 @@ pub(super) const PRODUCTS: &[Rule] = &[
     ),
     row(
         "plaid-token",
-        &["access-sandbox-", "access-development-", "access-production-"],
+        &[
+            "access-sandbox-",
+            "access-development-",
+            "access-production-",
+        ],
         r"\baccess-(?:sandbox|development|production)-[0-9a-f]{8}-[0-9a-f-]{27}",
         "access-sandbox-00000000-0000-0000-0000-00000000fa6e",
         "access-sandbox-x",

@@ -41,12 +41,22 @@ pub(super) const SHAPES: &[Rule] = &[
         "https://example.com/?key=short",
     ),
     Rule {
+        check: plausible::schemed,
+        ..row(
+            "auth-header",
+            &["authorization"],
+            r#"(?i)\bauthorization\\*["']?\s*(?:[:=]|=>|,)\s*\\*["']?(?:bearer|basic|token|digest|apikey|bot|negotiate)\s+(?P<v>"[^"\r\n]{1,400}"?|'[^'\r\n]{1,400}'?|[^\s"',;\\\[\]{}()<>]{3,})"#,
+            "Authorization: Basic ZmFrZTpmYWtlLXBhc3M=",
+            "Authorization: Bearer",
+        )
+    },
+    Rule {
         check: plausible::credential,
         ..row(
             "auth-header",
             &["authorization"],
             r#"(?i)\bauthorization\\*["']?\s*(?:[:=]|=>|,)\s*\\*["']?(?:(?:bearer|basic|token|digest|apikey|bot|negotiate)\s+)?(?P<v>[^\s"',;\\\[\]{}()<>]{6,})"#,
-            "Authorization: Basic ZmFrZTpmYWtlLXBhc3M=",
+            "Authorization: fake-0001-fake",
             "authorization: see below",
         )
     },

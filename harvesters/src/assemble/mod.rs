@@ -5,21 +5,20 @@
 //! verifications, feedback and outcome, and is the only way to build a session: all
 //! text passes through its [`Door`].
 
+mod settle;
+
 use std::collections::HashMap;
-use std::sync::LazyLock;
 
 use jiff::Timestamp;
-use regex::RegexSet;
 
-use crate::feedback::{self, Before};
 use crate::outcome;
 use crate::redact::Door;
 use crate::session::{
-    Answer, CallStatus, CommandRun, Feedback, Incident, IncidentKind, MachineText, ModelUse, Place, Prompt, PromptKind,
+    Answer, CallStatus, Incident, IncidentKind, MachineText, ModelUse, Place, Prompt, PromptKind,
     SESSION_FORMAT, Session, SkillTrigger, SkillUse, ToolCall, Turn, TurnEnd,
 };
-use crate::shell;
-use crate::verify::{self, Ended};
+
+use settle::{feedback_of, is_empty, note_skill_reads, part_inherited, settle};
 
 /// Where and when something was said.
 #[derive(Clone, Copy, Debug, Default)]
@@ -84,9 +83,17 @@ impl<'a> Assembler<'a> {
     }
 
     /// A prompt that starts a turn (a steering one joins the turn that runs).
-    pub(crate) fn prompt(&mut self, text: &str, kind: PromptKind, images: u32, spot: Spot, turn_id: Option<&str>) {
+    pub(crate) fn prompt(
+        &mut self,
+        text: &str,
+        kind: PromptKind,
+        images: u32,
+        spot: Spot,
+        turn_id: Option<&str>,
+    ) {
         let prompt = self.make_prompt(text, kind, images, spot);
-        let joins = kind == PromptKind::Steering && self.turns.last().is_some_and(|open| !open.closed);
+        let joins =
+            kind == PromptKind::Steering && self.turns.last().is_some_and(|open| !open.closed);
         if !joins {
             self.start_turn();
         }
@@ -145,7 +152,8 @@ impl<'a> Assembler<'a> {
             building.demote();
         }
         if !call.id.is_empty() {
-            self.calls.insert(call.id.clone(), (index, building.turn.tools.len()));
+            self.calls
+                .insert(call.id.clone(), (index, building.turn.tools.len()));
         }
         building.turn.tools.push(call);
     }
@@ -183,6 +191,34 @@ impl<'a> Assembler<'a> {
         }
         if let Some(command) = &mut call.command {
             command.exit_code = result.exit_code;
+        }
+    }
+
+    /// Puts the commands that a script started at the same time, and that were written
+    /// down as they ended, into the order of the script.
+    pub(crate) fn order_commands(&mut self, script: &str, commands: &[String]) {
+        let Some((turn, first)) = self.calls.get(script).copied() else {
+            return;
+        };
+        let Some(building) = self.turns.get_mut(turn) else {
+            return;
+        };
+        let position = |call: &ToolCall| {
+            let line = &call.command.as_ref()?.text;
+            commands.iter().position(|command| command == line)
+        };
+        let tools = &mut building.turn.tools;
+        let slots: Vec<usize> = (first + 1..tools.len())
+            .filter(|index| position(&tools[*index]).is_some())
+            .collect();
+        let mut moved: Vec<ToolCall> = slots
+            .iter()
+            .map(|index| std::mem::take(&mut tools[*index]))
+            .collect();
+        moved.sort_by_key(position);
+        for (slot, call) in slots.into_iter().zip(moved) {
+            self.calls.insert(call.id.clone(), (turn, slot));
+            tools[slot] = call;
         }
     }
 
@@ -233,10 +269,17 @@ impl<'a> Assembler<'a> {
     /// A skill was used.
     pub(crate) fn skill(&mut self, name: &str, trigger: SkillTrigger, place: Place) {
         let name = self.door.note(name.trim_start_matches('/'));
-        if self.inherited || name.is_empty() || self.session.skills.iter().any(|skill| skill.name == name) {
+        if self.inherited
+            || name.is_empty()
+            || self.session.skills.iter().any(|skill| skill.name == name)
+        {
             return;
         }
-        self.session.skills.push(SkillUse { name, trigger, place });
+        self.session.skills.push(SkillUse {
+            name,
+            trigger,
+            place,
+        });
     }
 
     /// An instruction file was in force.
@@ -250,7 +293,12 @@ impl<'a> Assembler<'a> {
     /// A message by that model.
     pub(crate) fn model(&mut self, name: &str) {
         let name = self.door.note(name);
-        match self.session.models.iter_mut().find(|model| model.name == name) {
+        match self
+            .session
+            .models
+            .iter_mut()
+            .find(|model| model.name == name)
+        {
             Some(model) => model.messages += 1,
             None => self.session.models.push(ModelUse { name, messages: 1 }),
         }
@@ -280,14 +328,6 @@ impl<'a> Assembler<'a> {
         &mut self.turns[last]
     }
 
-    /// Names a turn that started without a prompt, so that later records find it.
-    pub(crate) fn name_turn(&mut self, id: &str) {
-        if self.turns.last().is_some_and(|open| !open.closed) {
-            let index = self.turns.len() - 1;
-            self.turn_ids.entry(id.to_owned()).or_insert(index);
-        }
-    }
-
     /// The session. Feedback and outcome are judged with the inherited history in
     /// sight; then that history goes back to the session that it belongs to.
     pub(crate) fn finish(mut self) -> Session {
@@ -297,7 +337,7 @@ impl<'a> Assembler<'a> {
         let mut session = self.session;
         for mut building in self.turns {
             for call in &mut building.turn.tools {
-                settle(call, door);
+                settle(call, session.project.as_deref(), door);
             }
             if !is_empty(&building.turn) {
                 inherited.push(building.inherited);
@@ -329,139 +369,6 @@ impl Building {
             }
             Some((remark, _)) => self.turn.remarks.push(remark),
             None => {}
-        }
-    }
-}
-
-/// A turn in which nobody said or did anything that matters.
-fn is_empty(turn: &Turn) -> bool {
-    turn.answer.is_none()
-        && turn.tools.is_empty()
-        && turn.remarks.is_empty()
-        && turn.end == TurnEnd::Open
-        && !turn.prompts.iter().any(|prompt| prompt.kind.by_person())
-}
-
-/// Judges a finished call and cuts its result.
-fn settle(call: &mut ToolCall, door: Door<'_>) {
-    if let Some(command) = &mut call.command {
-        settle_command(command, &mut call.status, &call.result);
-        call.shell_edits = shell::changed_files(&command.text);
-    }
-    call.untrusted = reads_like_instructions(&call.result);
-    call.result = door.keep(std::mem::take(&mut call.result));
-}
-
-fn settle_command(command: &mut CommandRun, status: &mut CallStatus, output: &str) {
-    if !matches!(status, CallStatus::Ok | CallStatus::Failed | CallStatus::Unknown) {
-        command.exit_code = None;
-    }
-    if let Some(code) = command.exit_code {
-        *status = if code == 0 { CallStatus::Ok } else { CallStatus::Failed };
-    }
-    let ended = match (command.exit_code, *status) {
-        (Some(code), _) => Ended::Code(code),
-        (None, CallStatus::Background) => command.late_exit_code.map_or(Ended::No, Ended::Code),
-        (None, CallStatus::Ok | CallStatus::Failed) => Ended::Unknown,
-        (None, _) => Ended::No,
-    };
-    command.verification = verify::judge(&command.text, ended, output);
-}
-
-/// Text in tool results that tries to speak to the agent. It is kept, but marked.
-fn reads_like_instructions(text: &str) -> bool {
-    static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {
-        RegexSet::new([
-            r"(?i)\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier) (?:instructions|prompts|rules)",
-            r"(?i)\byou are now (?:a|an|in|the)\b",
-            r"(?i)\b(?:new|updated|real) (?:system )?instructions?:",
-            r"(?i)\bdo not (?:tell|inform|mention (?:this|it) to) the user\b",
-            r"(?i)</?(?:system|system-reminder|assistant|instructions)>",
-            r"(?i)\b(?:as an ai|dear (?:ai|assistant|agent)|attention,? (?:ai|assistant|agent|llm))\b",
-        ])
-        .unwrap_or_else(|_| RegexSet::empty())
-    });
-    SIGNS.is_match(text)
-}
-
-/// Prompts that judge what was done before them.
-fn feedback_of(turns: &[Turn]) -> Vec<Feedback> {
-    let mut found = Vec::new();
-    let mut earlier: Vec<&str> = Vec::new();
-    for (index, turn) in turns.iter().enumerate() {
-        let persons = turn.prompts.iter().filter(|prompt| prompt.kind.by_person());
-        for (position, prompt) in persons.enumerate() {
-            let steering = position > 0;
-            let about = if steering { Some(index) } else { index.checked_sub(1) };
-            let interrupted = !steering
-                && index > 0
-                && turns[index - 1].end == TurnEnd::Interrupted;
-            let before = Before { interrupted, prompts: &earlier };
-            let judged = (!earlier.is_empty() && prompt.kind != PromptKind::SlashCommand)
-                .then(|| feedback::judge(&prompt.text, before))
-                .flatten();
-            if let (Some(polarity), Some(about_turn)) = (judged, about) {
-                found.push(Feedback {
-                    prompt_index: earlier.len(),
-                    about_turn,
-                    polarity,
-                    text: prompt.text.clone(),
-                    place: prompt.place,
-                });
-            }
-            earlier.push(&prompt.text);
-        }
-    }
-    found
-}
-
-/// Moves inherited turns out: only their prompts are kept.
-fn part_inherited(session: &mut Session, inherited: &[bool]) {
-    let count = inherited.iter().take_while(|flag| **flag).count();
-    if count == 0 {
-        return;
-    }
-    let own = session.turns.split_off(count);
-    let history = std::mem::replace(&mut session.turns, own);
-    let prompts: Vec<Prompt> = history
-        .into_iter()
-        .flat_map(|turn| turn.prompts)
-        .filter(|prompt| prompt.kind.by_person())
-        .collect();
-    session.feedback.retain_mut(|said| {
-        let own = said.prompt_index >= prompts.len() && said.about_turn >= count;
-        said.prompt_index = said.prompt_index.saturating_sub(prompts.len());
-        said.about_turn = said.about_turn.saturating_sub(count);
-        own
-    });
-    session.inherited_prompts.extend(prompts);
-}
-
-/// A skill whose file was read was used.
-fn note_skill_reads(session: &mut Session) {
-    static SKILL_FILE: LazyLock<Option<regex::Regex>> =
-        LazyLock::new(|| regex::Regex::new(r#"([^/\\\s"']+)[/\\]SKILL\.md\b"#).ok());
-    let Some(pattern) = SKILL_FILE.as_ref() else {
-        return;
-    };
-    let mut read: Vec<SkillUse> = Vec::new();
-    for call in session.calls() {
-        let reads = call.command.as_ref().map_or_else(
-            || call.name.to_ascii_lowercase().contains("read").then_some(call.arguments.as_str()),
-            |command| shell::steps(&command.text).first().map(|_| command.text.as_str()),
-        );
-        let ok = matches!(call.status, CallStatus::Ok | CallStatus::Unknown);
-        for found in pattern.captures_iter(reads.filter(|_| ok).unwrap_or_default()) {
-            read.push(SkillUse {
-                name: found[1].to_owned(),
-                trigger: SkillTrigger::FileRead,
-                place: call.place,
-            });
-        }
-    }
-    for skill in read {
-        if !session.skills.iter().any(|known| known.name == skill.name) {
-            session.skills.push(skill);
         }
     }
 }

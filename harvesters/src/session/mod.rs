@@ -12,73 +12,16 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+mod origin;
+mod outcome;
+mod turn;
+
+pub use origin::{Agent, Origin};
+pub use outcome::{Outcome, Signal, SignalKind, Verdict};
+pub use turn::{Answer, CallStatus, CommandRun, Prompt, PromptKind, ToolCall, Turn, TurnEnd};
+
 use crate::feedback::Polarity;
 use crate::verify::Verification;
-
-/// The coding agents whose logs are known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Agent {
-    /// Claude Code (`~/.claude`).
-    #[default]
-    Claude,
-    /// Codex (`~/.codex`).
-    Codex,
-    /// Pi (`~/.pi/agent`).
-    Pi,
-    /// `OpenCode` (`~/.local/share/opencode`).
-    #[serde(rename = "opencode")]
-    OpenCode,
-    /// Gemini CLI (`~/.gemini`).
-    Gemini,
-    /// GitHub Copilot CLI (`~/.copilot`).
-    CopilotCli,
-    /// VS Code chat (Copilot).
-    CopilotChat,
-    /// Cursor (`~/.cursor`).
-    Cursor,
-    /// Devin CLI (`~/.local/share/devin/cli`).
-    Devin,
-}
-
-impl Agent {
-    /// The name used in configuration, reports and JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Agent::Claude => "claude",
-            Agent::Codex => "codex",
-            Agent::Pi => "pi",
-            Agent::OpenCode => "opencode",
-            Agent::Gemini => "gemini",
-            Agent::CopilotCli => "copilot-cli",
-            Agent::CopilotChat => "copilot-chat",
-            Agent::Cursor => "cursor",
-            Agent::Devin => "devin",
-        }
-    }
-}
-
-impl std::fmt::Display for Agent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// How a session came about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Origin {
-    /// A person at the terminal or in an editor.
-    Interactive,
-    /// A person's one-shot run or a script of theirs.
-    Headless,
-    /// Another program's own call, ours included. Never mined.
-    Machine,
-    /// The log does not tell.
-    #[default]
-    Unknown,
-}
 
 /// Where in the logs a fact stands.
 ///
@@ -91,182 +34,6 @@ pub struct Place {
     pub file: u32,
     /// Byte offset of the line (or 0 for stores without lines).
     pub offset: u64,
-}
-
-/// Where a text in the user's role comes from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PromptKind {
-    /// Typed (or piped in) by a person.
-    #[default]
-    Typed,
-    /// A slash command or skill that starts work, written `/name arguments`.
-    SlashCommand,
-    /// Sent by a person while the agent was working.
-    Steering,
-    /// A shell command of the person (`!command`), shown to the model.
-    UserShell,
-    /// A notice by the program that starts a turn (a background task ended).
-    Notification,
-    /// A request text made by a program, such as a review's.
-    Machine,
-}
-
-impl PromptKind {
-    /// Whether a person wrote this text as a request to the agent.
-    #[must_use]
-    pub fn by_person(self) -> bool {
-        matches!(
-            self,
-            PromptKind::Typed | PromptKind::SlashCommand | PromptKind::Steering
-        )
-    }
-}
-
-/// A text in the user's role.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Prompt {
-    /// What was said, redacted and cut.
-    pub text: String,
-    /// Who said it.
-    pub kind: PromptKind,
-    /// When, if the log says.
-    pub at: Option<Timestamp>,
-    /// Pictures that came with it (never kept themselves).
-    pub images: u32,
-    /// Where it stands.
-    pub place: Place,
-}
-
-/// A text by the agent.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Answer {
-    /// The text, redacted and cut.
-    pub text: String,
-    /// When, if the log says.
-    pub at: Option<Timestamp>,
-    /// Where it stands.
-    pub place: Place,
-}
-
-/// What became of a tool call.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum CallStatus {
-    /// It did its work.
-    Ok,
-    /// It reported an error, or its command ended with a code other than 0.
-    Failed,
-    /// A person stopped it.
-    Interrupted,
-    /// A rule or a person refused it.
-    Denied,
-    /// It ran out of time.
-    TimedOut,
-    /// It was left running in the background.
-    Background,
-    /// The log has no result.
-    #[default]
-    Unknown,
-}
-
-impl CallStatus {
-    /// Whether the call counts as a tool error.
-    #[must_use]
-    pub fn is_error(self) -> bool {
-        matches!(
-            self,
-            CallStatus::Failed
-                | CallStatus::Interrupted
-                | CallStatus::Denied
-                | CallStatus::TimedOut
-        )
-    }
-}
-
-/// A shell command that the agent ran.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct CommandRun {
-    /// The command line as given to the shell, redacted.
-    pub text: String,
-    /// Working directory, if logged with the call.
-    pub workdir: Option<String>,
-    /// Exit code; none when interrupted, refused, in the background or unknown.
-    pub exit_code: Option<i32>,
-    /// The code with which a background command ended, if a notice told.
-    pub late_exit_code: Option<i32>,
-    /// What the command verified, if it ran tests, a linter, a type checker or a build.
-    pub verification: Option<Verification>,
-}
-
-/// A tool call with its result.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct ToolCall {
-    /// The id that the log gives it; may be empty.
-    pub id: String,
-    /// Tool name as logged (`Bash`, `mcp__tickets__get_ticket`, `exec_command`).
-    pub name: String,
-    /// Tools that this call's script called and that have no record of their own.
-    pub script_tools: Vec<String>,
-    /// Arguments as JSON or text, redacted, cut short.
-    pub arguments: String,
-    /// Head and tail of the result, redacted.
-    pub result: String,
-    /// What became of it.
-    pub status: CallStatus,
-    /// How long it took, in milliseconds, if the log says.
-    pub duration_ms: Option<u64>,
-    /// The shell command, for shell tools.
-    pub command: Option<CommandRun>,
-    /// Files that this call changed through an editing tool, absolute where known.
-    pub edits: Vec<String>,
-    /// Files that the command seems to have changed; a hint only.
-    pub shell_edits: Vec<String>,
-    /// The result holds text that reads like instructions; treat it as data.
-    pub untrusted: bool,
-    /// When it was called.
-    pub at: Option<Timestamp>,
-    /// Where the call stands.
-    pub place: Place,
-    /// Where the result stands.
-    pub result_place: Option<Place>,
-}
-
-/// How a turn ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TurnEnd {
-    /// With an answer.
-    Answered,
-    /// A person stopped it.
-    Interrupted,
-    /// The model could not be reached.
-    ApiError,
-    /// The log stops before an answer.
-    #[default]
-    Open,
-}
-
-/// One exchange: what was asked, what was done, what was answered.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Turn {
-    /// What started the turn, then what was sent while it ran.
-    pub prompts: Vec<Prompt>,
-    /// Texts by the agent before its last one.
-    pub remarks: Vec<Answer>,
-    /// Tool calls in order.
-    pub tools: Vec<ToolCall>,
-    /// The last text, if the turn ended with one.
-    pub answer: Option<Answer>,
-    /// How it ended.
-    pub end: TurnEnd,
-    /// How it went, judged by this turn's own evidence and the next prompt.
-    pub outcome: Outcome,
 }
 
 /// A prompt that judges what the agent did before it.
@@ -283,72 +50,6 @@ pub struct Feedback {
     pub text: String,
     /// Where it stands.
     pub place: Place,
-}
-
-/// How something went, as an attentive person would say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    /// It worked.
-    Success,
-    /// It did not.
-    Fail,
-    /// Signals disagree and none settles it.
-    Mixed,
-    /// Nothing tells.
-    #[default]
-    Unknown,
-}
-
-/// A verdict and what it rests on.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Outcome {
-    /// How it went.
-    pub verdict: Verdict,
-    /// What it rests on, the deciding signal first.
-    pub signals: Vec<Signal>,
-}
-
-/// One reason for a verdict.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Signal {
-    /// What kind of evidence.
-    pub kind: SignalKind,
-    /// A short text: the command, the feedback.
-    pub detail: String,
-    /// Where it stands.
-    pub place: Place,
-}
-
-/// Kinds of evidence for an outcome, strongest first.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SignalKind {
-    /// The last verification passed.
-    VerificationPassed,
-    /// The last verification failed.
-    VerificationFailed,
-    /// The person asked to take the work back.
-    Reverted,
-    /// The person praised.
-    PositiveFeedback,
-    /// The person complained.
-    NegativeFeedback,
-    /// The agent answered a complaint by showing that it was unfounded.
-    Rebutted,
-    /// The turn ended with an API error.
-    ApiError,
-    /// The person stopped the agent.
-    Interrupted,
-    /// Needed tools were refused.
-    Denied,
-    /// Work was done without error and nobody objected.
-    WorkDone,
-    /// Nothing to go by.
-    #[default]
-    Silence,
 }
 
 /// What a skill use was seen by.
@@ -587,14 +288,18 @@ impl Session {
         self.calls().filter(|call| call.status.is_error()).count()
     }
 
-    /// Files changed through editing tools, in order of first change.
+    /// Files changed through editing tools, in order of first change. Files that a
+    /// later command put back to the repository's state are not among them.
     #[must_use]
     pub fn files_edited(&self) -> Vec<&str> {
         let mut paths: Vec<&str> = Vec::new();
-        for path in self.calls().flat_map(|call| &call.edits) {
-            if !paths.contains(&path.as_str()) {
-                paths.push(path);
+        for call in self.calls() {
+            for path in &call.edits {
+                if !paths.contains(&path.as_str()) {
+                    paths.push(path);
+                }
             }
+            paths.retain(|path| !call.reverts.iter().any(|back| is_within(path, back)));
         }
         paths
     }
@@ -602,7 +307,10 @@ impl Session {
     /// Names of the skills used, in order of first use.
     #[must_use]
     pub fn skills(&self) -> Vec<&str> {
-        self.skills.iter().map(|skill| skill.name.as_str()).collect()
+        self.skills
+            .iter()
+            .map(|skill| skill.name.as_str())
+            .collect()
     }
 
     /// How often an incident of this kind happened.
@@ -628,14 +336,21 @@ impl Session {
     /// asked (session-logs.md, section 11). Sub-agents never become sessions.
     #[must_use]
     pub fn is_minable(&self) -> bool {
-        self.origin != Origin::Machine
-            && self.turns.iter().any(|turn| !turn.prompts.is_empty())
+        self.origin != Origin::Machine && self.turns.iter().any(|turn| !turn.prompts.is_empty())
     }
 
     /// The file and byte offset of a place, for quoting the source.
     #[must_use]
     pub fn locate(&self, place: Place) -> Option<(&str, u64)> {
         let file = usize::try_from(place.file).ok()?;
-        self.files.get(file).map(|path| (path.as_str(), place.offset))
+        self.files
+            .get(file)
+            .map(|path| (path.as_str(), place.offset))
     }
+}
+
+/// Whether a path is a file or lies in a folder, by spelling.
+fn is_within(path: &str, folder: &str) -> bool {
+    path.strip_prefix(folder.trim_end_matches('/'))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -1,0 +1,187 @@
+//! What is judged once all is known: commands, results, feedback, history.
+
+use std::sync::LazyLock;
+
+use regex::RegexSet;
+
+use crate::feedback::{self, Before};
+use crate::path;
+use crate::redact::Door;
+use crate::session::{
+    CallStatus, CommandRun, Feedback, Prompt, PromptKind, Session, SkillTrigger, SkillUse,
+    ToolCall, Turn, TurnEnd,
+};
+use crate::shell;
+use crate::verify::{self, Ended};
+
+/// A turn in which nobody said or did anything that matters.
+pub(super) fn is_empty(turn: &Turn) -> bool {
+    turn.answer.is_none()
+        && turn.tools.is_empty()
+        && turn.remarks.is_empty()
+        && turn.end == TurnEnd::Open
+        && !turn.prompts.iter().any(|prompt| prompt.kind.by_person())
+}
+
+/// Judges a finished call and cuts its result.
+pub(super) fn settle(call: &mut ToolCall, project: Option<&str>, door: Door<'_>) {
+    if let Some(command) = &mut call.command {
+        let has_result = call.result_place.is_some();
+        settle_command(command, &mut call.status, has_result, &call.result);
+        let folder = command.workdir.as_deref().or(project);
+        let absolute = |paths: Vec<String>| {
+            paths
+                .iter()
+                .map(|path| path::absolute(path, folder))
+                .collect()
+        };
+        call.shell_edits = absolute(shell::changed_files(&command.text));
+        if call.status == CallStatus::Ok {
+            call.reverts = absolute(shell::reverted_files(&command.text));
+        }
+    }
+    call.untrusted = reads_like_instructions(&call.result);
+    call.result = door.keep(std::mem::take(&mut call.result));
+}
+
+fn settle_command(
+    command: &mut CommandRun,
+    status: &mut CallStatus,
+    has_result: bool,
+    output: &str,
+) {
+    if !matches!(
+        status,
+        CallStatus::Ok | CallStatus::Failed | CallStatus::Unknown
+    ) {
+        command.exit_code = None;
+    }
+    if let Some(code) = command.exit_code {
+        *status = if code == 0 {
+            CallStatus::Ok
+        } else {
+            CallStatus::Failed
+        };
+    }
+    let ended = match (command.exit_code, *status) {
+        (Some(code), _) => Ended::Code(code),
+        (None, CallStatus::Background) => command.late_exit_code.map_or(Ended::No, Ended::Code),
+        (None, CallStatus::Ok | CallStatus::Failed) => Ended::Unknown,
+        (None, CallStatus::Unknown) if has_result => Ended::Unknown,
+        (None, _) => Ended::No,
+    };
+    command.verification = verify::judge(&command.text, ended, output);
+}
+
+/// Text in tool results that tries to speak to the agent. It is kept, but marked.
+fn reads_like_instructions(text: &str) -> bool {
+    static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {
+        RegexSet::new([
+            r"(?i)\b(?:ignore|disregard|forget) (?:all |any |the |your )*(?:previous|prior|above|earlier) (?:instructions|prompts|rules)",
+            r"(?i)\byou are now (?:a|an|in|the)\b",
+            r"(?i)\b(?:new|updated|real) (?:system )?instructions?:",
+            r"(?i)\bdo not (?:tell|inform|mention (?:this|it) to) the user\b",
+            r"(?i)</?(?:system|system-reminder|assistant|instructions)>",
+            r"(?i)\b(?:as an ai|dear (?:ai|assistant|agent)|attention,? (?:ai|assistant|agent|llm))\b",
+        ])
+        .unwrap_or_else(|_| RegexSet::empty())
+    });
+    SIGNS.is_match(text)
+}
+
+/// Prompts that judge what was done before them.
+pub(super) fn feedback_of(turns: &[Turn]) -> Vec<Feedback> {
+    let mut found = Vec::new();
+    let mut earlier: Vec<&str> = Vec::new();
+    for (index, turn) in turns.iter().enumerate() {
+        let persons = turn.prompts.iter().filter(|prompt| prompt.kind.by_person());
+        for (position, prompt) in persons.enumerate() {
+            let steering = position > 0;
+            let about = if steering {
+                Some(index)
+            } else {
+                index.checked_sub(1)
+            };
+            let interrupted =
+                !steering && index > 0 && turns[index - 1].end == TurnEnd::Interrupted;
+            let before = Before {
+                interrupted,
+                prompts: &earlier,
+            };
+            let judged = (!earlier.is_empty() && prompt.kind != PromptKind::SlashCommand)
+                .then(|| feedback::judge(&prompt.text, before))
+                .flatten();
+            if let (Some(polarity), Some(about_turn)) = (judged, about) {
+                found.push(Feedback {
+                    prompt_index: earlier.len(),
+                    about_turn,
+                    polarity,
+                    text: prompt.text.clone(),
+                    place: prompt.place,
+                });
+            }
+            earlier.push(&prompt.text);
+        }
+    }
+    found
+}
+
+/// Moves inherited turns out: only their prompts are kept.
+pub(super) fn part_inherited(session: &mut Session, inherited: &[bool]) {
+    let count = inherited.iter().take_while(|flag| **flag).count();
+    if count == 0 {
+        return;
+    }
+    let own = session.turns.split_off(count);
+    let history = std::mem::replace(&mut session.turns, own);
+    let prompts: Vec<Prompt> = history
+        .into_iter()
+        .flat_map(|turn| turn.prompts)
+        .filter(|prompt| prompt.kind.by_person())
+        .collect();
+    session.feedback.retain_mut(|said| {
+        let own = said.prompt_index >= prompts.len() && said.about_turn >= count;
+        said.prompt_index = said.prompt_index.saturating_sub(prompts.len());
+        said.about_turn = said.about_turn.saturating_sub(count);
+        own
+    });
+    session.inherited_prompts.extend(prompts);
+}
+
+/// A skill whose file was read was used.
+pub(super) fn note_skill_reads(session: &mut Session) {
+    static SKILL_FILE: LazyLock<Option<regex::Regex>> =
+        LazyLock::new(|| regex::Regex::new(r#"([^/\\\s"']+)[/\\]SKILL\.md\b"#).ok());
+    let Some(pattern) = SKILL_FILE.as_ref() else {
+        return;
+    };
+    let mut read: Vec<SkillUse> = Vec::new();
+    for call in session.calls() {
+        let reads = call.command.as_ref().map_or_else(
+            || {
+                call.name
+                    .to_ascii_lowercase()
+                    .contains("read")
+                    .then_some(call.arguments.as_str())
+            },
+            |command| {
+                shell::steps(&command.text)
+                    .first()
+                    .map(|_| command.text.as_str())
+            },
+        );
+        let ok = matches!(call.status, CallStatus::Ok | CallStatus::Unknown);
+        for found in pattern.captures_iter(reads.filter(|_| ok).unwrap_or_default()) {
+            read.push(SkillUse {
+                name: found[1].to_owned(),
+                trigger: SkillTrigger::FileRead,
+                place: call.place,
+            });
+        }
+    }
+    for skill in read {
+        if !session.skills.iter().any(|known| known.name == skill.name) {
+            session.skills.push(skill);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Contents of messages, and which of them a person wrote (session-logs.md, 3.4).
+
+use crate::node::Node;
+
+/// Beginnings of texts in the user's role that programs make, and what they are.
+const MACHINE_OPENINGS: &[(&str, &str)] = &[
+    ("<environment_context>", "environment"),
+    ("# AGENTS.md instructions", "instructions"),
+    ("<user_instructions>", "instructions"),
+    ("<INSTRUCTIONS>", "instructions"),
+    ("<skill>", "skill_body"),
+    ("<user_shell_command>", "user_shell"),
+    ("<turn_aborted>", "interruption"),
+    ("<subagent_notification>", "notification"),
+    ("<user_action>", "review"),
+    ("<permissions", "permissions"),
+    ("<codex_internal_context", "environment"),
+    ("<image ", "image_label"),
+    ("</image>", "image_label"),
+    (
+        "Another language model started to solve this problem",
+        "summary",
+    ),
+];
+
+/// What made a text, if a program did.
+pub(super) fn machine_kind(text: &str) -> Option<&'static str> {
+    let text = text.trim_start();
+    MACHINE_OPENINGS
+        .iter()
+        .find(|(opening, _)| text.starts_with(opening))
+        .map(|(_, kind)| *kind)
+}
+
+/// The texts of a content: of a string, of a list of parts, of an object.
+pub(super) fn texts(content: Node<'_>) -> Vec<&str> {
+    match content.str() {
+        Some(text) => vec![text],
+        None => content
+            .list()
+            .filter_map(|part| part.get("text").text().or_else(|| part.text()))
+            .collect(),
+    }
+}
+
+/// The texts of a content as one.
+pub(super) fn joined(content: Node<'_>) -> String {
+    texts(content).join("\n")
+}
+
+/// The number of pictures in a content.
+pub(super) fn images(content: Node<'_>) -> u32 {
+    let count = content
+        .list()
+        .filter(|part| {
+            part.get("type")
+                .str()
+                .is_some_and(|kind| kind.to_ascii_lowercase().contains("image"))
+        })
+        .count();
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// The text between `<tag>` and `</tag>`.
+pub(super) fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let from = text.find(&format!("<{tag}>"))? + tag.len() + 2;
+    let rest = &text[from..];
+    let to = rest.find(&format!("</{tag}>"))?;
+    Some(rest[..to].trim())
+}

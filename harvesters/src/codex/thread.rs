@@ -1,0 +1,238 @@
+//! The lines of a thread: of all its files in order, with what is dead and what was
+//! copied from another thread marked (session-logs.md, section 3.6).
+
+use std::collections::HashSet;
+
+use crate::harvest::{OpenLog, Run};
+use crate::node::Node;
+use crate::report::Report;
+
+use super::files::{RolloutFile, ThreadFiles, Threads};
+use super::line::{self, Fact, Line, Meta};
+
+/// A thread, read.
+pub(super) struct Thread {
+    pub(super) lines: Vec<Marked>,
+    /// The head of the thread's first file.
+    pub(super) meta: Meta,
+}
+
+/// A line and its standing.
+pub(super) struct Marked {
+    pub(super) line: Line,
+    /// The person went back beyond it.
+    pub(super) dead: bool,
+    /// It belongs to the thread that this one was forked from.
+    pub(super) inherited: bool,
+}
+
+impl Thread {
+    /// Reads a thread's files; none when none of them has a line.
+    pub(super) fn read(
+        thread: &ThreadFiles,
+        threads: &Threads,
+        run: &mut Run<'_>,
+    ) -> Option<Thread> {
+        let door = run.door();
+        let mut lines = Vec::new();
+        for (index, file) in thread.files.iter().enumerate() {
+            let Some(mut log) = run.open(&file.found) else {
+                continue;
+            };
+            read_file(index, &mut log, door, &mut run.report, &mut lines);
+            run.close(log);
+        }
+        let mut thread = Thread::of(lines)?;
+        thread.mark_copies(threads, run);
+        Some(thread)
+    }
+
+    /// Reads a thread for the sake of one that was forked from it.
+    fn read_aside(files: &[RolloutFile], run: &Run<'_>) -> Option<Thread> {
+        let door = run.door();
+        let mut report = Report::default();
+        let mut lines = Vec::new();
+        for (index, file) in files.iter().enumerate() {
+            if let Some(mut log) = run.open_aside(&file.found) {
+                read_file(index, &mut log, door, &mut report, &mut lines);
+            }
+        }
+        Thread::of(lines)
+    }
+
+    fn of(lines: Vec<Line>) -> Option<Thread> {
+        let mut lines: Vec<Marked> = lines
+            .into_iter()
+            .map(|line| Marked {
+                line,
+                dead: false,
+                inherited: false,
+            })
+            .collect();
+        if lines.is_empty() {
+            return None;
+        }
+        let meta = lines
+            .iter_mut()
+            .flat_map(|marked| &mut marked.line.facts)
+            .find_map(|fact| match fact {
+                Fact::Meta(meta) => Some(std::mem::take(&mut **meta)),
+                _ => None,
+            })
+            .unwrap_or_default();
+        let mut thread = Thread { lines, meta };
+        thread.mark_segments();
+        Some(thread)
+    }
+
+    /// A segment goes on from an ordinal: later lines of earlier files are dead.
+    fn mark_segments(&mut self) {
+        let ends: Vec<(u32, u64)> = self
+            .lines
+            .iter()
+            .filter(|marked| marked.line.file > 0)
+            .flat_map(|marked| {
+                marked
+                    .line
+                    .facts
+                    .iter()
+                    .map(move |fact| (marked.line.file, fact))
+            })
+            .filter_map(|(file, fact)| match fact {
+                Fact::Meta(meta)
+                    if meta.id.is_none() || meta.id == self.meta.id || self.meta.id.is_none() =>
+                {
+                    meta.base.as_ref().map(|(_, end)| (file, *end))
+                }
+                _ => None,
+            })
+            .collect();
+        for marked in &mut self.lines {
+            let line = &marked.line;
+            marked.dead |= ends.iter().any(|(file, end)| {
+                line.file < *file && line.ordinal.is_some_and(|ordinal| ordinal >= *end)
+            });
+        }
+    }
+
+    /// A legacy fork repeats its parent's lines after its own head: everything up to the
+    /// last copied line is the parent's.
+    fn mark_copies(&mut self, threads: &Threads, run: &Run<'_>) {
+        let foreign_head = self.lines.iter().skip(1).rposition(|marked| {
+            marked.line.file == 0
+                && marked.line.facts.iter().any(|fact| {
+                    matches!(fact, Fact::Meta(meta) if meta.id.is_some() && meta.id != self.meta.id)
+                })
+        });
+        let Some(head) = foreign_head
+            .map(|index| index + 1)
+            .filter(|_| self.meta.base.is_none())
+        else {
+            return;
+        };
+        let parent = self
+            .meta
+            .forked_from
+            .as_deref()
+            .and_then(|id| threads.get(id))
+            .and_then(|files| Thread::read_aside(&files.files, run));
+        let end = match parent {
+            Some(parent) => self.copied_from(&parent),
+            None => self.older_than_start(),
+        };
+        for marked in &mut self.lines[1..=end.max(head)] {
+            marked.inherited = true;
+        }
+    }
+
+    /// The last line that the parent has as well, in a run of copies from the start.
+    fn copied_from(&self, parent: &Thread) -> usize {
+        // Copies may leave a few lines out or add some.
+        const MOST_STRANGE: usize = 8;
+        let known: HashSet<u64> = parent
+            .lines
+            .iter()
+            .map(|marked| marked.line.payload)
+            .collect();
+        let mut last = 0;
+        let mut strange = 0;
+        for (index, marked) in self.lines.iter().enumerate().skip(1) {
+            if known.contains(&marked.line.payload) {
+                last = index;
+                strange = 0;
+            } else {
+                strange += 1;
+                if strange > MOST_STRANGE {
+                    break;
+                }
+            }
+        }
+        last
+    }
+
+    /// The last line that was written before the thread's own start.
+    fn older_than_start(&self) -> usize {
+        let start = self.meta.started.or(self.lines[0].line.at);
+        self.lines
+            .iter()
+            .rposition(|marked| {
+                marked
+                    .line
+                    .at
+                    .zip(start)
+                    .is_some_and(|(at, start)| at < start)
+            })
+            .unwrap_or(0)
+    }
+
+    /// The history that a paginated fork refers to: the lines of other threads before
+    /// it, oldest thread first. Each comes with the id of its thread.
+    pub(super) fn history(&self, threads: &Threads, run: &Run<'_>) -> Vec<(String, Vec<Marked>)> {
+        const DEEPEST: usize = 8;
+        let mut history = Vec::new();
+        let own = self.meta.id.clone().unwrap_or_default();
+        let mut seen = vec![own];
+        let mut base = self.meta.base.clone();
+        while let Some((id, end)) = base.take() {
+            if seen.contains(&id) || seen.len() > DEEPEST {
+                break;
+            }
+            let Some(parent) = threads
+                .get(&id)
+                .and_then(|files| Thread::read_aside(&files.files, run))
+            else {
+                break;
+            };
+            let lines = parent
+                .lines
+                .into_iter()
+                .filter(|marked| {
+                    !marked.dead && marked.line.ordinal.is_none_or(|ordinal| ordinal < end)
+                })
+                .collect();
+            base = parent.meta.base;
+            history.push((id.clone(), lines));
+            seen.push(id);
+        }
+        history.reverse();
+        history
+    }
+}
+
+/// Reads one file's lines. A repeated ordinal is a repeated line.
+fn read_file(
+    index: usize,
+    log: &mut OpenLog,
+    door: crate::redact::Door<'_>,
+    report: &mut Report,
+    lines: &mut Vec<Line>,
+) {
+    let file = u32::try_from(index).unwrap_or(u32::MAX);
+    let mut ordinals = HashSet::new();
+    log.each_record(report, |offset, record, report| {
+        let line = line::read(file, offset, Node::of(record), door, report);
+        if line.ordinal.is_none_or(|ordinal| ordinals.insert(ordinal)) {
+            lines.push(line);
+        }
+    });
+}

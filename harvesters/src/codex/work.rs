@@ -1,0 +1,426 @@
+//! The work of a thread: calls, their outputs, and the items that tell of the same
+//! commands and edits again (session-logs.md, section 3.5).
+
+use std::collections::{HashMap, HashSet};
+
+use crate::assemble::{Assembler, CallResult, Spot};
+use crate::path::absolute;
+use crate::session::{CallStatus, CommandRun, IncidentKind, ToolCall};
+
+use super::call::{RawCall, RawOutput, Script};
+use super::line::{CommandItem, Fact};
+
+use super::script;
+use super::thread::Marked;
+
+/// Keeps track of calls while a thread is told.
+pub(super) struct Work {
+    /// The log has items for commands; then scripts need not be read for them.
+    has_command_items: bool,
+    /// The log tells of edits apart from calls.
+    has_edit_records: bool,
+    folder: Option<String>,
+    first_folder: Option<String>,
+    /// Files that a call's patch is to change.
+    patches: HashMap<String, Vec<String>>,
+    /// Calls whose result an item told already.
+    settled: HashSet<String>,
+    /// Literal commands of a script, in its order.
+    script_order: HashMap<String, Vec<String>>,
+    /// Literal commands of a script: calls made up for them.
+    script_commands: HashMap<String, Vec<String>>,
+    /// Commands that go on, by the id that later input is sent to.
+    running: HashMap<String, String>,
+    writes: HashMap<String, String>,
+    /// Scripts that were stopped, by turn: the stopped command itself may follow.
+    stopped_scripts: HashMap<String, String>,
+    agents_spawned: u32,
+}
+
+impl Work {
+    pub(super) fn new(lines: &[Marked]) -> Work {
+        let any = |wanted: fn(&Fact) -> bool| {
+            lines
+                .iter()
+                .any(|marked| marked.line.facts.iter().any(wanted))
+        };
+        Work {
+            has_command_items: any(|fact| matches!(fact, Fact::Command(item) if !item.by_user)),
+            has_edit_records: any(|fact| matches!(fact, Fact::Edit { .. })),
+            folder: None,
+            first_folder: None,
+            patches: HashMap::new(),
+            settled: HashSet::new(),
+            script_order: HashMap::new(),
+            script_commands: HashMap::new(),
+            running: HashMap::new(),
+            writes: HashMap::new(),
+            stopped_scripts: HashMap::new(),
+            agents_spawned: 0,
+        }
+    }
+
+    /// The first working directory that any record names.
+    pub(super) fn first_folder(&self) -> Option<&str> {
+        self.first_folder.as_deref()
+    }
+
+    /// Sub-agents that calls started.
+    pub(super) fn agents_spawned(&self) -> u32 {
+        self.agents_spawned
+    }
+
+    /// Takes a fact about work; false when it is none.
+    pub(super) fn take(
+        &mut self,
+        fact: &Fact,
+        spot: Spot,
+        turn: Option<&str>,
+        to: &mut Assembler<'_>,
+    ) -> bool {
+        match fact {
+            Fact::Meta(meta) => self.enter(meta.cwd.as_deref()),
+            Fact::Cwd(cwd) => self.enter(Some(cwd)),
+            Fact::Turn { cwd, .. } => {
+                self.enter(cwd.as_deref());
+                return false;
+            }
+            Fact::Call(call) => self.call(call, spot, turn, to),
+            Fact::Output(output) => self.output(output, spot, turn, to),
+            Fact::Command(item) => self.command(item, spot, turn, to),
+            Fact::Edit { id, paths, ok } => self.edit(id, paths, *ok, spot, turn, to),
+            Fact::Tool {
+                id,
+                name,
+                arguments,
+                output,
+                ok,
+            } => {
+                let call = ToolCall {
+                    arguments: arguments.clone(),
+                    ..new_call(id, name, spot)
+                };
+                let result = CallResult {
+                    output: output.clone(),
+                    ..plain_result(if *ok {
+                        CallStatus::Ok
+                    } else {
+                        CallStatus::Failed
+                    })
+                };
+                self.told(call, result, spot, turn, to);
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// Notes the working directory.
+    fn enter(&mut self, folder: Option<&str>) {
+        if let Some(folder) = folder {
+            self.first_folder.get_or_insert_with(|| folder.to_owned());
+            self.folder = Some(folder.to_owned());
+        }
+    }
+
+    fn call(&mut self, raw: &RawCall, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
+        if !raw.id.is_empty() && to.knows_call(&raw.id) {
+            return;
+        }
+        if let Some(folder) = &raw.workdir {
+            self.first_folder.get_or_insert_with(|| folder.clone());
+        }
+        if raw.name == "spawn_agent" {
+            self.agents_spawned += 1;
+        }
+        let folder = raw.workdir.as_deref().or(self.folder.as_deref());
+        let from_script = raw.script.is_some();
+        let told_apart = from_script && self.has_edit_records;
+        if !raw.patched.is_empty() && !told_apart {
+            let paths = raw
+                .patched
+                .iter()
+                .map(|path| absolute(path, folder))
+                .collect();
+            self.patches.insert(raw.id.clone(), paths);
+        }
+        if let Some(running) = &raw.writes_to {
+            self.writes.insert(raw.id.clone(), running.clone());
+        }
+        to.call(
+            ToolCall {
+                arguments: raw.arguments.clone(),
+                script_tools: raw
+                    .script
+                    .as_ref()
+                    .map(|script| script.tools.clone())
+                    .unwrap_or_default(),
+                command: raw.command.as_ref().map(|line| CommandRun {
+                    text: line.clone(),
+                    workdir: raw.workdir.clone(),
+                    ..CommandRun::default()
+                }),
+                ..new_call(&raw.id, &raw.name, spot)
+            },
+            turn,
+        );
+        if let Some(script) = &raw.script {
+            self.script_calls(raw, script, spot, turn, to);
+        }
+    }
+
+    /// The literal commands of a script: where no items will tell of them they become
+    /// calls, else only their order is remembered.
+    fn script_calls(
+        &mut self,
+        raw: &RawCall,
+        script: &Script,
+        spot: Spot,
+        turn: Option<&str>,
+        to: &mut Assembler<'_>,
+    ) {
+        if self.has_command_items {
+            self.script_order
+                .insert(raw.id.clone(), script.commands.clone());
+        } else {
+            let ids: Vec<String> = (0..script.commands.len())
+                .map(|index| format!("{}#{index}", raw.id))
+                .collect();
+            for (id, line) in ids.iter().zip(&script.commands) {
+                let command = Some(CommandRun {
+                    text: line.clone(),
+                    ..CommandRun::default()
+                });
+                to.call(
+                    ToolCall {
+                        command,
+                        ..new_call(id, "exec_command", spot)
+                    },
+                    turn,
+                );
+            }
+            self.script_commands.insert(raw.id.clone(), ids);
+        }
+    }
+
+    fn output(&mut self, raw: &RawOutput, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
+        if self.settled.contains(&raw.id) {
+            return;
+        }
+        if raw.status == CallStatus::Denied {
+            to.incident(IncidentKind::Denial, &raw.output, spot);
+        }
+        if let Some(running) = &raw.running {
+            let owner = self
+                .writes
+                .get(&raw.id)
+                .and_then(|id| self.running.get(id))
+                .unwrap_or(&raw.id)
+                .clone();
+            self.running.insert(running.clone(), owner);
+        }
+        self.end_of_running(raw, spot, to);
+        let edits = self.patches.remove(&raw.id).unwrap_or_default();
+        let mut result = result_of(raw);
+        if raw.status == CallStatus::Ok {
+            result.edits = edits;
+        }
+        self.script_output(raw, spot, turn, &mut result, to);
+        to.result(&raw.id, result, spot.place);
+    }
+
+    /// Input to a running command brought its end.
+    fn end_of_running(&mut self, raw: &RawOutput, spot: Spot, to: &mut Assembler<'_>) {
+        let Some(owner) = self
+            .writes
+            .get(&raw.id)
+            .and_then(|running| self.running.get(running))
+            .cloned()
+        else {
+            return;
+        };
+        if owner != raw.id && raw.exit_code.is_some() {
+            let result = result_of(raw);
+            to.result(&owner, result, spot.place);
+        }
+    }
+
+    /// What the output of a script says about the tools that it called.
+    fn script_output(
+        &mut self,
+        raw: &RawOutput,
+        spot: Spot,
+        turn: Option<&str>,
+        result: &mut CallResult,
+        to: &mut Assembler<'_>,
+    ) {
+        if let Some(commands) = self
+            .script_order
+            .remove(&raw.id)
+            .filter(|commands| commands.len() > 1)
+        {
+            to.order_commands(&raw.id, &commands);
+        }
+        let Some(call) = to.call_mut(&raw.id) else {
+            return;
+        };
+        if raw.status == CallStatus::Failed {
+            call.script_tools.retain(|tool| script::is_built_in(tool));
+        }
+        let is_script = call.name == "exec" && call.command.is_none();
+        if let Some(turn) = turn.filter(|_| is_script && raw.status == CallStatus::Interrupted) {
+            self.stopped_scripts.insert(turn.to_owned(), raw.id.clone());
+        }
+        let Some(commands) = self
+            .script_commands
+            .remove(&raw.id)
+            .filter(|commands| !commands.is_empty())
+        else {
+            return;
+        };
+        // One code a command, in order; otherwise nobody can tell which is whose.
+        let codes = (raw.printed.len() == commands.len()).then_some(&raw.printed);
+        for (index, id) in commands.iter().enumerate() {
+            let exit_code = codes.and_then(|codes| codes.get(index).copied());
+            let status = match (raw.status, exit_code) {
+                (CallStatus::Interrupted, _) => CallStatus::Interrupted,
+                (_, Some(0)) => CallStatus::Ok,
+                (_, Some(_)) => CallStatus::Failed,
+                (_, None) => CallStatus::Unknown,
+            };
+            let output = if commands.len() == 1 {
+                raw.output.clone()
+            } else {
+                String::new()
+            };
+            to.result(
+                id,
+                CallResult {
+                    output,
+                    exit_code,
+                    ..plain_result(status)
+                },
+                spot.place,
+            );
+        }
+        if raw.status == CallStatus::Interrupted {
+            // The command counts as interrupted, not its script as well.
+            result.status = CallStatus::Unknown;
+        }
+    }
+
+    fn command(
+        &mut self,
+        item: &CommandItem,
+        spot: Spot,
+        turn: Option<&str>,
+        to: &mut Assembler<'_>,
+    ) {
+        if item.by_user {
+            return;
+        }
+        if item.status == CallStatus::Interrupted
+            && let Some(script) = turn.and_then(|turn| self.stopped_scripts.get(turn))
+            && let Some(call) = to.call_mut(script)
+        {
+            call.status = CallStatus::Unknown;
+        }
+        if item.status == CallStatus::Denied {
+            to.incident(IncidentKind::Denial, &item.output, spot);
+        }
+        let call = ToolCall {
+            command: Some(CommandRun {
+                text: item.command.clone(),
+                workdir: item.workdir.clone(),
+                ..CommandRun::default()
+            }),
+            ..new_call(&item.id, "exec_command", spot)
+        };
+        let edits = self.patches.remove(&item.id).unwrap_or_default();
+        let result = CallResult {
+            output: item.output.clone(),
+            exit_code: item.exit_code,
+            duration_ms: item.duration_ms,
+            edits,
+            ..plain_result(item.status)
+        };
+        self.told(call, result, spot, turn, to);
+    }
+
+    fn edit(
+        &mut self,
+        id: &str,
+        paths: &[String],
+        ok: bool,
+        spot: Spot,
+        turn: Option<&str>,
+        to: &mut Assembler<'_>,
+    ) {
+        let edits = paths
+            .iter()
+            .map(|path| absolute(path, self.folder.as_deref()))
+            .collect();
+        let result = CallResult {
+            edits,
+            ..plain_result(if ok {
+                CallStatus::Ok
+            } else {
+                CallStatus::Failed
+            })
+        };
+        self.told(new_call(id, "apply_patch", spot), result, spot, turn, to);
+    }
+
+    /// An item told of a call: of a known one the result, else the call as well.
+    fn told(
+        &mut self,
+        call: ToolCall,
+        result: CallResult,
+        spot: Spot,
+        turn: Option<&str>,
+        to: &mut Assembler<'_>,
+    ) {
+        let mut id = call.id.clone();
+        if id.is_empty() {
+            // Without an id the call cannot be found again: give it one of its own.
+            id = format!("@{}:{}", spot.place.file, spot.place.offset);
+        }
+        if !to.knows_call(&id) {
+            to.call(
+                ToolCall {
+                    id: id.clone(),
+                    ..call
+                },
+                turn,
+            );
+        }
+        self.settled.insert(id.clone());
+        to.result(&id, result, spot.place);
+    }
+}
+
+fn new_call(id: &str, name: &str, spot: Spot) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        at: spot.at,
+        place: spot.place,
+        ..ToolCall::default()
+    }
+}
+
+fn plain_result(status: CallStatus) -> CallResult {
+    CallResult {
+        status,
+        ..CallResult::default()
+    }
+}
+
+fn result_of(raw: &RawOutput) -> CallResult {
+    CallResult {
+        output: raw.output.clone(),
+        exit_code: raw.exit_code,
+        duration_ms: raw.duration_ms,
+        ..plain_result(raw.status)
+    }
+}
