@@ -4,9 +4,11 @@
 mod adopt;
 mod bench;
 mod context;
+mod data;
 mod demo;
 mod eval;
 mod failure;
+mod flags;
 mod harvest;
 mod log;
 mod logging;
@@ -27,6 +29,7 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use failure::{ExitStatus, Failure};
+pub use flags::ConfigArgs;
 use output::{ColorChoice, Printer};
 
 use crate::config::Paths;
@@ -81,6 +84,8 @@ enum Command {
     Train(train::Args),
     /// Score a skill document on a split.
     Eval(eval::Args),
+    /// Cut, check and put together benchmark data.
+    Data(data::Args),
     /// Check by simulation what the program promises.
     Selftest(selftest::Args),
     /// A whole night on bundled sessions with a scripted model: no key, no network.
@@ -120,6 +125,7 @@ impl Cli {
             Command::Log(args) => log::run(&context, args),
             Command::Train(args) => train::run(&context, args).await,
             Command::Eval(args) => eval::run(&context, args).await,
+            Command::Data(args) => data::run(&context, args),
             Command::Selftest(args) => selftest::run(&context, args),
             Command::Demo(args) => demo::run(&context, args).await,
         }

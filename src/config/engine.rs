@@ -261,18 +261,22 @@ impl EngineConfig {
             label.parse::<Backend>()?;
         }
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let (optimizer, target) = if label.is_empty() {
-            (
-                given(&section.optimizer_backend),
-                given(&section.target_backend),
-            )
-        } else {
-            let (optimizer, target) = roles::resolve(
-                label,
-                given(&section.optimizer_backend).as_deref(),
-                given(&section.target_backend).as_deref(),
-            );
-            (Some(optimizer), Some(target))
+        let roles = (
+            given(&section.optimizer_backend),
+            given(&section.target_backend),
+        );
+        let (optimizer, target) = match roles {
+            // Without a label, SkillOpt's default means nothing; the environment decides.
+            roles if label.is_empty() => {
+                let named = |name: &String| name != "openai_chat";
+                (roles.0.filter(named), roles.1.filter(named))
+            }
+            (Some(optimizer), Some(target)) => (Some(optimizer), Some(target)),
+            (optimizer, target) => {
+                let (optimizer, target) =
+                    roles::resolve(label, optimizer.as_deref(), target.as_deref());
+                (Some(optimizer), Some(target))
+            }
         };
         let mut config = ModelsConfig::default();
         config.optimizer.backend = optimizer.map(|name| name.parse()).transpose()?;

@@ -8,7 +8,6 @@
 use serde_json::{Map, Value};
 
 use super::layer::{Loaded, Origins};
-use super::redact::is_secret_name;
 use super::yaml::join;
 use super::{ConfigError, nearest};
 
@@ -333,16 +332,6 @@ pub fn check_keys(loaded: &Loaded, env_options: &[&str]) -> Result<Vec<String>, 
             let place = by_flat(flat).map_or_else(|| (*flat).to_owned(), Setting::place);
             notices.push(format!("`{place}` is accepted and has no effect: {why}"));
         }
-    }
-    for key in loaded
-        .origins
-        .overridden()
-        .filter(|key| is_secret_name(key))
-    {
-        notices.push(format!(
-            "`{key}` on the command line can be seen by every process of this machine; use the \
-             environment variable of the backend"
-        ));
     }
     Ok(notices)
 }

@@ -155,7 +155,10 @@ rules:
     let trained = train(&toy, script, settings, Observers::default()).await;
     let record = &trained.state.history[0];
     assert_eq!(record.action, GateAction::AcceptNewBest);
-    assert_eq!(trained.state.best.skill, "# Skill\n\n- RULE-A\n\n- RULE-B\n");
+    assert_eq!(
+        trained.state.best.skill,
+        "# Skill\n\n- RULE-A\n\n- RULE-B\n"
+    );
     let attribution = record.attribution.as_ref().unwrap();
     assert_eq!(attribution.dropped(), [1, 3]);
     let third = 1.0 / 3.0;

@@ -183,7 +183,7 @@ fn noisy(draw: Draw, salt: u64) -> Option<f64> {
     match random.below(8) {
         0..=2 => Some(1.0),
         3 => Some(-1.0),
-        4 if draw.item % 3 == 0 => None,
+        4 if draw.item.is_multiple_of(3) => None,
         _ => Some(0.0),
     }
 }
