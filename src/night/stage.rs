@@ -14,6 +14,7 @@ use skillopt_staging::{
 };
 
 use super::document::{Document, DocumentError, DocumentKind};
+use super::risk;
 use super::task::Task;
 use crate::skill::{Edit, EditReport, apply_patch};
 use crate::skill::hash::skill_hash;
@@ -66,25 +67,35 @@ pub fn draft(
     for (position, edit) in edits.iter_mut().enumerate() {
         edit.index = position + 1;
     }
+    let kind = match document.kind {
+        DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
+        DocumentKind::Memory => skillopt_staging::DocumentKind::Memory,
+    };
+    let base = document.text.as_ref().map_or_else(Base::absent, Base::of);
+    let proposed = document.with_trained(&trained.best.skill)?;
+    let lint = risk::of_draft(
+        kind,
+        &[],
+        &base.normal(),
+        &skillopt_staging::normal(&proposed),
+        sources.tasks.values().copied(),
+    );
     Ok(Draft {
         night: format!("n{night}"),
         created,
         document: skillopt_staging::Document {
-            kind: match document.kind {
-                DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
-                DocumentKind::Memory => skillopt_staging::DocumentKind::Memory,
-            },
+            kind,
             name: document.name.clone(),
             path: document.path.clone(),
             real_path: None,
             hosts: Vec::new(),
         },
-        base: document.text.as_ref().map_or_else(Base::absent, Base::of),
-        proposed: document.with_trained(&trained.best.skill)?,
+        base,
+        proposed,
         edits,
         gate: whole_gate(trained, gate, sources),
         rejected,
-        lint: Vec::new(),
+        lint,
         cost,
         verified: true,
     })
