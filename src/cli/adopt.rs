@@ -44,7 +44,9 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
             .collect();
         match accepted.len() {
             0 => {
-                context.printer.note("nothing is accepted and not yet adopted; see: skillopt-sleep review");
+                context
+                    .printer
+                    .note("nothing is accepted and not yet adopted; see: skillopt-sleep review");
                 return Ok(ExitStatus::Done);
             }
             1 => accepted,
@@ -64,13 +66,17 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
             .collect::<Result<_, _>>()
             .map_err(failed)?
     };
-    let plan = area.plan(&ids, Approver::Person, Timestamp::now()).map_err(failed)?;
+    let plan = area
+        .plan(&ids, Approver::Person, Timestamp::now())
+        .map_err(failed)?;
     let roots = context.allowed_roots();
     let held = held_back(context, &area, &ids, &args.allow_risk)?;
     if args.dry_run {
         let preview = dry_run(&plan, &context.paths.state, &roots).map_err(failed)?;
         if args.json {
-            context.printer.json("skillopt-sleep.adopt-preview/1", &preview);
+            context
+                .printer
+                .json("skillopt-sleep.adopt-preview/1", &preview);
         } else {
             for write in &preview.writes {
                 context.printer.line(format!(
@@ -82,17 +88,29 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
                 context.printer.diff(&display_safe(&write.diff));
             }
             for (id, refusal) in &preview.refusals {
-                context.printer.line(format!("{id}: would be refused: {refusal}"));
+                context
+                    .printer
+                    .line(format!("{id}: would be refused: {refusal}"));
             }
             for (id, rules) in &held {
-                context.printer.line(format!("{id}: would be held back: danger {}", rules.join(", ")));
+                context.printer.line(format!(
+                    "{id}: would be held back: danger {}",
+                    rules.join(", ")
+                ));
             }
         }
-        let status = if preview.refusals.is_empty() && held.is_empty() { ExitStatus::Done } else { ExitStatus::Situation };
+        let status = if preview.refusals.is_empty() && held.is_empty() {
+            ExitStatus::Done
+        } else {
+            ExitStatus::Situation
+        };
         return Ok(status);
     }
     if let Some((id, rules)) = held.first() {
-        let flags: Vec<String> = rules.iter().map(|rule| format!("--allow-risk {rule}")).collect();
+        let flags: Vec<String> = rules
+            .iter()
+            .map(|rule| format!("--allow-risk {rule}"))
+            .collect();
         return Err(Failure::new(
             ExitStatus::Situation,
             format!("{id} is held back: its text has the danger {}", rules.join(", ")),
@@ -119,7 +137,10 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
             display_safe(&document.real_path.display().to_string())
         ));
     }
-    context.printer.note(format!("undo it with: skillopt-sleep revert {}", adoption.id));
+    context.printer.note(format!(
+        "undo it with: skillopt-sleep revert {}",
+        adoption.id
+    ));
     Ok(ExitStatus::Done)
 }
 
@@ -132,10 +153,15 @@ fn held_back(
 ) -> Result<Vec<(String, Vec<String>)>, Failure> {
     for name in allowed {
         if lint::rule(name).is_none() {
-            let names: Vec<&str> =
-                lint::rules().filter(|rule| rule.level == lint::Level::Danger).map(|rule| rule.name).collect();
-            return Err(Failure::new(ExitStatus::Situation, format!("`{name}` is no risk that is looked for"))
-                .hint(format!("there are: {}", names.join(", "))));
+            let names: Vec<&str> = lint::rules()
+                .filter(|rule| rule.level == lint::Level::Danger)
+                .map(|rule| rule.name)
+                .collect();
+            return Err(Failure::new(
+                ExitStatus::Situation,
+                format!("`{name}` is no risk that is looked for"),
+            )
+            .hint(format!("there are: {}", names.join(", "))));
         }
     }
     let desk = context.desk()?;

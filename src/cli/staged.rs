@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 
 use skillopt_staging::{
-    EditStatus, Finding, GateRecord, Staged, StagedEdit, StagingArea, Status, display_safe, one_line,
-    unified_diff,
+    EditStatus, Finding, GateRecord, Staged, StagedEdit, StagingArea, Status, display_safe,
+    one_line, unified_diff,
 };
 
 use super::failure::Failure;
@@ -39,14 +39,24 @@ pub(super) fn gain(gate: &GateRecord) -> String {
         .interval
         .map(|(low, high)| format!(" [{low:+.3}, {high:+.3}]"))
         .unwrap_or_default();
-    format!("{baseline:.3} → {candidate:.3} ({:+.3}{interval})", candidate - baseline)
+    format!(
+        "{baseline:.3} → {candidate:.3} ({:+.3}{interval})",
+        candidate - baseline
+    )
 }
 
 /// The whole proposal: what it is, its edits with the evidence, the gate's table, the diff.
 pub(super) fn show(printer: Printer, staged: &Staged) {
     let proposal = &staged.proposal;
-    printer.line(format!("proposal  {} ({})", proposal.id, status(&staged.status)));
-    printer.line(format!("document  {}", one_line(&proposal.document.path.display().to_string())));
+    printer.line(format!(
+        "proposal  {} ({})",
+        proposal.id,
+        status(&staged.status)
+    ));
+    printer.line(format!(
+        "document  {}",
+        one_line(&proposal.document.path.display().to_string())
+    ));
     printer.line(format!(
         "gate      {} · {} {} over {} validation tasks: {} better, {} worse, {} even, {} not measured",
         one_line(&proposal.gate.action),
@@ -62,7 +72,11 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
         "cost      {} calls, {} tokens{}",
         proposal.cost.calls,
         proposal.cost.tokens,
-        proposal.cost.usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default()
+        proposal
+            .cost
+            .usd
+            .map(|usd| format!(", ${usd:.4}"))
+            .unwrap_or_default()
     ));
     if !proposal.verified {
         printer.line("NOT VERIFIED: no held-out task stands behind this suggestion");
@@ -83,7 +97,10 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
         }
     }
     for rejected in &proposal.rejected {
-        printer.line(format!("\nturned down by the gate ({})", gain(&rejected.gate)));
+        printer.line(format!(
+            "\nturned down by the gate ({})",
+            gain(&rejected.gate)
+        ));
         for edit in &rejected.edits {
             printer.line(format!("  - {}", one_line(&content(edit))));
         }
@@ -108,7 +125,10 @@ pub(super) fn note_risks(printer: Printer, findings: &[Finding]) {
 }
 
 fn risk_line(finding: &Finding) -> String {
-    let place = finding.line.map(|line| format!(" line {line}")).unwrap_or_default();
+    let place = finding
+        .line
+        .map(|line| format!(" line {line}"))
+        .unwrap_or_default();
     format!(
         "risk      {} {}{place}: {}",
         level_name(finding.level),
@@ -121,11 +141,20 @@ fn risk_line(finding: &Finding) -> String {
 pub(super) fn diff(staged: &Staged) -> String {
     let proposal = &staged.proposal;
     let path = proposal.document.path.display().to_string();
-    display_safe(&unified_diff(&proposal.base.normal(), &proposal.proposed.text, &path))
+    display_safe(&unified_diff(
+        &proposal.base.normal(),
+        &proposal.proposed.text,
+        &path,
+    ))
 }
 
 fn edit_text(edit: &StagedEdit) -> String {
-    let mut text = format!("edit {}  {}: {}\n", edit.index, one_line(&edit.op), one_line(&content(edit)));
+    let mut text = format!(
+        "edit {}  {}: {}\n",
+        edit.index,
+        one_line(&edit.op),
+        one_line(&content(edit))
+    );
     match edit.status {
         EditStatus::Applied => {}
         EditStatus::NoOp => text.push_str("  changes nothing\n"),
@@ -151,12 +180,18 @@ fn edit_text(edit: &StagedEdit) -> String {
 
 /// What an edit writes, or what it takes away.
 fn content(edit: &StagedEdit) -> String {
-    if edit.content.trim().is_empty() { edit.target.clone() } else { edit.content.clone() }
+    if edit.content.trim().is_empty() {
+        edit.target.clone()
+    } else {
+        edit.content.clone()
+    }
 }
 
 fn status(status: &Status) -> String {
     match status {
-        Status::Rejected { reason, .. } if !reason.is_empty() => format!("rejected: {}", one_line(reason)),
+        Status::Rejected { reason, .. } if !reason.is_empty() => {
+            format!("rejected: {}", one_line(reason))
+        }
         Status::Adopted { adoption, .. } => format!("adopted as {adoption}"),
         Status::Reverted { adoption, by, .. } => format!("adopted as {adoption}, reverted by {by}"),
         Status::Superseded { by } => format!("superseded by {by}"),

@@ -12,10 +12,16 @@ use skillopt_staging::{Result, StagingArea, Status, prune_backups};
 ///
 /// # Errors
 /// When the staging area cannot be read or written.
-pub fn tidy(staging: &StagingArea, state: &Path, keep_days: u32, now: Timestamp) -> Result<Vec<String>> {
+pub fn tidy(
+    staging: &StagingArea,
+    state: &Path,
+    keep_days: u32,
+    now: Timestamp,
+) -> Result<Vec<String>> {
     let before = |days: u32| {
         let hours = i64::from(days).saturating_mul(24);
-        now.checked_sub(SignedDuration::from_hours(hours)).unwrap_or(Timestamp::MIN)
+        now.checked_sub(SignedDuration::from_hours(hours))
+            .unwrap_or(Timestamp::MIN)
     };
     let (expired_before, deleted_before) = (before(keep_days), before(keep_days.saturating_mul(2)));
     staging.prune(deleted_before)?;
@@ -32,11 +38,19 @@ pub fn tidy(staging: &StagingArea, state: &Path, keep_days: u32, now: Timestamp)
 ///
 /// # Errors
 /// When the staging area cannot be read or written.
-pub fn supersede(staging: &StagingArea, newer: &str, document: &Path, now: Timestamp) -> Result<Vec<String>> {
+pub fn supersede(
+    staging: &StagingArea,
+    newer: &str,
+    document: &Path,
+    now: Timestamp,
+) -> Result<Vec<String>> {
     let mut closed = Vec::new();
     for older in staging.list()?.staged {
         let proposal = &older.proposal;
-        if older.status == Status::Pending && proposal.document.path == document && proposal.id != newer {
+        if older.status == Status::Pending
+            && proposal.document.path == document
+            && proposal.id != newer
+        {
             staging.supersede(&proposal.id, newer, now)?;
             closed.push(proposal.id.clone());
         }

@@ -62,7 +62,13 @@ pub fn level_name(level: Level) -> &'static str {
     }
 }
 
-fn look(kind: DocumentKind, hosts: &[String], base: &str, text: &str, answers: &[&str]) -> Vec<Finding> {
+fn look(
+    kind: DocumentKind,
+    hosts: &[String],
+    base: &str,
+    text: &str,
+    answers: &[&str],
+) -> Vec<Finding> {
     let host = match hosts {
         [host] if host == "codex" => Host::Codex,
         [host] if host == "claude-code" => Host::ClaudeCode,

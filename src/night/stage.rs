@@ -41,6 +41,10 @@ pub struct Sources<'a> {
 ///
 /// # Errors
 /// When the run directory cannot be read back or the document cannot take the text.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "a draft brings together what a night has in as many places"
+)]
 pub fn draft(
     night: i64,
     created: Timestamp,

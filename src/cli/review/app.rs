@@ -25,7 +25,8 @@ pub(super) enum Tab {
 
 impl Tab {
     /// All, from left to right.
-    pub(super) const ALL: [Self; 5] = [Self::Diff, Self::Why, Self::Gate, Self::Risks, Self::Report];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Diff, Self::Why, Self::Gate, Self::Risks, Self::Report];
 
     /// Its title.
     pub(super) fn title(self) -> &'static str {
@@ -122,7 +123,10 @@ impl Row {
         if self.skipped.contains(&0) {
             return BTreeSet::new();
         }
-        undecided(&self.staged).into_iter().filter(|edit| !self.skipped.contains(edit)).collect()
+        undecided(&self.staged)
+            .into_iter()
+            .filter(|edit| !self.skipped.contains(edit))
+            .collect()
     }
 
     /// Whether it still waits for a word.
@@ -175,7 +179,12 @@ impl App {
     pub(super) fn new(staged: Vec<Staged>) -> Self {
         let rows = staged
             .into_iter()
-            .map(|staged| Row { staged, opened: None, problem: None, skipped: BTreeSet::new() })
+            .map(|staged| Row {
+                staged,
+                opened: None,
+                problem: None,
+                skipped: BTreeSet::new(),
+            })
             .collect::<Vec<_>>();
         let selected = rows.iter().position(Row::waits).unwrap_or(0);
         Self {
@@ -203,13 +212,20 @@ impl App {
 
     /// The ids of the accepted proposals.
     pub(super) fn accepted(&self) -> Vec<String> {
-        let accepted = self.rows.iter().filter(|row| matches!(row.staged.status, Status::Accepted { .. }));
+        let accepted = self
+            .rows
+            .iter()
+            .filter(|row| matches!(row.staged.status, Status::Accepted { .. }));
         accepted.map(|row| row.id().to_owned()).collect()
     }
 
     /// Everything that waits: proposals with their open edits.
     pub(super) fn rest(&self) -> Vec<(String, BTreeSet<usize>)> {
-        self.rows.iter().filter(|row| row.waits()).map(|row| (row.id().to_owned(), row.open_edits())).collect()
+        self.rows
+            .iter()
+            .filter(|row| row.waits())
+            .map(|row| (row.id().to_owned(), row.open_edits()))
+            .collect()
     }
 
     /// Looks at another row.
@@ -223,7 +239,9 @@ impl App {
     /// Reading what is shown next, where that was not done yet.
     pub(super) fn needs(&self) -> Effect {
         match self.row() {
-            Some(row) if row.opened.is_none() && row.problem.is_none() => Effect::Open(self.selected),
+            Some(row) if row.opened.is_none() && row.problem.is_none() => {
+                Effect::Open(self.selected)
+            }
             _ => Effect::Nothing,
         }
     }
@@ -261,10 +279,15 @@ impl App {
     /// Goes on to what waits next: an edit of this proposal when edits are looked at one by one,
     /// else the next proposal, else the end.
     pub(super) fn advance(&mut self) -> Effect {
-        let here = self.row().filter(|row| row.waits()).map(|row| (row.edits(), row.open_edits()));
+        let here = self
+            .row()
+            .filter(|row| row.waits())
+            .map(|row| (row.edits(), row.open_edits()));
         if let (Some(cursor), Some((edits, open))) = (self.cursor, here) {
             let count = edits.len();
-            let next = (1..=count).map(|by| (cursor + by) % count.max(1)).find(|at| open.contains(&edits[*at]));
+            let next = (1..=count)
+                .map(|by| (cursor + by) % count.max(1))
+                .find(|at| open.contains(&edits[*at]));
             if next.is_some() {
                 self.cursor = next;
                 self.scroll = 0;
@@ -272,7 +295,9 @@ impl App {
             }
         }
         let count = self.rows.len();
-        let next = (1..=count).map(|by| (self.selected + by) % count.max(1)).find(|row| self.rows[*row].waits());
+        let next = (1..=count)
+            .map(|by| (self.selected + by) % count.max(1))
+            .find(|row| self.rows[*row].waits());
         match next {
             Some(row) => self.select(row),
             None => self.finish(),
@@ -281,6 +306,10 @@ impl App {
 
     /// The end of the review: what can be adopted is shown first.
     pub(super) fn finish(&self) -> Effect {
-        if self.accepted().is_empty() { Effect::Quit } else { Effect::Preview }
+        if self.accepted().is_empty() {
+            Effect::Quit
+        } else {
+            Effect::Preview
+        }
     }
 }

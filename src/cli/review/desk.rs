@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 use skillopt_staging::{
-    Acceptance, Adoption, AllowedRoots, Approver, DOCUMENT_LIMIT, EditSelection, Error, Finding, PlannedWrite,
-    Staged, StagingArea, Status, adopt, dry_run, sha256,
+    Acceptance, Adoption, AllowedRoots, Approver, DOCUMENT_LIMIT, EditSelection, Error, Finding,
+    PlannedWrite, Staged, StagingArea, Status, adopt, dry_run, sha256,
 };
 
 use super::opened::{EditDecision, Live, Opened, applied, decision};
@@ -25,7 +25,9 @@ pub(in crate::cli) enum DeskError {
     #[error(transparent)]
     Staging(#[from] Error),
     /// The edits do not fit the document any more.
-    #[error("{0}: these edits no longer fit the document, which changed meanwhile; accept the others one by one, edit the text (`e`, --edit), or reject")]
+    #[error(
+        "{0}: these edits no longer fit the document, which changed meanwhile; accept the others one by one, edit the text (`e`, --edit), or reject"
+    )]
     DoesNotFit(String),
     /// A text of the person's own would be lost.
     #[error("{0}: your own text is accepted; reject the proposal first to go back to single edits")]
@@ -56,8 +58,18 @@ pub(in crate::cli) struct Desk {
 
 impl Desk {
     /// A desk over a staging area.
-    pub(in crate::cli) fn new(area: StagingArea, state: &Path, nights: PathBuf, roots: AllowedRoots) -> Self {
-        Self { area, state: state.to_owned(), nights, roots }
+    pub(in crate::cli) fn new(
+        area: StagingArea,
+        state: &Path,
+        nights: PathBuf,
+        roots: AllowedRoots,
+    ) -> Self {
+        Self {
+            area,
+            state: state.to_owned(),
+            nights,
+            roots,
+        }
     }
 
     /// The proposal with its texts, the live document and the risks.
@@ -76,8 +88,13 @@ impl Desk {
     }
 
     fn report(&self, night: &str) -> String {
-        let number = night.strip_prefix('n').and_then(|number| number.parse::<u64>().ok());
-        let path = self.nights.join(format!("night-{:04}", number.unwrap_or(0))).join("report.md");
+        let number = night
+            .strip_prefix('n')
+            .and_then(|number| number.parse::<u64>().ok());
+        let path = self
+            .nights
+            .join(format!("night-{:04}", number.unwrap_or(0)))
+            .join("report.md");
         skillopt_files::read_text(&path, MAX_REPORT_BYTES).unwrap_or_default()
     }
 
@@ -85,7 +102,9 @@ impl Desk {
     pub(super) fn accept(&self, id: &str, edits: &BTreeSet<usize>) -> Result<Opened, DeskError> {
         let opened = self.open(id)?;
         let all = applied(&opened.staged);
-        let text = opened.text_of(edits).ok_or_else(|| DeskError::DoesNotFit(id.to_owned()))?;
+        let text = opened
+            .text_of(edits)
+            .ok_or_else(|| DeskError::DoesNotFit(id.to_owned()))?;
         let selection = if *edits == all {
             EditSelection::All
         } else {
@@ -95,7 +114,11 @@ impl Desk {
     }
 
     /// Accepts these edits along with those that were accepted before.
-    pub(super) fn accept_too(&self, id: &str, edits: &BTreeSet<usize>) -> Result<Opened, DeskError> {
+    pub(super) fn accept_too(
+        &self,
+        id: &str,
+        edits: &BTreeSet<usize>,
+    ) -> Result<Opened, DeskError> {
         let opened = self.open(id)?;
         let accepted = opened.staged.decision.accepted.as_ref();
         if accepted.is_some_and(|accepted| accepted.edited_by_person) {
@@ -106,7 +129,9 @@ impl Desk {
             };
         }
         let staged = opened.staged;
-        let before = applied(&staged).into_iter().filter(|edit| decision(&staged, *edit) == EditDecision::Accepted);
+        let before = applied(&staged)
+            .into_iter()
+            .filter(|edit| decision(&staged, *edit) == EditDecision::Accepted);
         self.accept(id, &before.chain(edits.iter().copied()).collect())
     }
 
@@ -117,7 +142,13 @@ impl Desk {
         self.store(&opened, EditSelection::Some(edits), text, true)
     }
 
-    fn store(&self, opened: &Opened, edits: EditSelection, text: String, own: bool) -> Result<Opened, DeskError> {
+    fn store(
+        &self,
+        opened: &Opened,
+        edits: EditSelection,
+        text: String,
+        own: bool,
+    ) -> Result<Opened, DeskError> {
         let acceptance = Acceptance {
             edits,
             shown_sha256: sha256(&text),
@@ -130,7 +161,12 @@ impl Desk {
     }
 
     /// Turns down edits, or with `None` the whole proposal. Other edits stay accepted.
-    pub(super) fn reject(&self, id: &str, edits: Option<&BTreeSet<usize>>, reason: &str) -> Result<Opened, DeskError> {
+    pub(super) fn reject(
+        &self,
+        id: &str,
+        edits: Option<&BTreeSet<usize>>,
+        reason: &str,
+    ) -> Result<Opened, DeskError> {
         let before = self.area.load(id)?;
         let selection = match edits {
             None => EditSelection::All,
@@ -138,9 +174,14 @@ impl Desk {
         };
         let staged = self.area.reject(id, selection, reason, Timestamp::now())?;
         if let Some(edits) = edits {
-            let accepted = before.decision.accepted.as_ref().filter(|accepted| !accepted.edited_by_person);
-            let rest: BTreeSet<usize> =
-                accepted.map(|accepted| accepted.edits.difference(edits).copied().collect()).unwrap_or_default();
+            let accepted = before
+                .decision
+                .accepted
+                .as_ref()
+                .filter(|accepted| !accepted.edited_by_person);
+            let rest: BTreeSet<usize> = accepted
+                .map(|accepted| accepted.edits.difference(edits).copied().collect())
+                .unwrap_or_default();
             if staged.decision.accepted.is_none() && !rest.is_empty() {
                 return self.accept(id, &rest);
             }
@@ -150,11 +191,18 @@ impl Desk {
 
     /// The text that the person's editor starts from.
     pub(super) fn text_to_edit(&self, opened: &Opened) -> String {
-        opened.text.clone().unwrap_or_else(|| opened.staged.proposal.proposed.text.clone())
+        opened
+            .text
+            .clone()
+            .unwrap_or_else(|| opened.staged.proposal.proposed.text.clone())
     }
 
     /// What adopting would do with those of `ids` that are accepted.
-    pub(in crate::cli) fn preview(&self, ids: &[String], allowed: &[String]) -> Result<Preview, DeskError> {
+    pub(in crate::cli) fn preview(
+        &self,
+        ids: &[String],
+        allowed: &[String],
+    ) -> Result<Preview, DeskError> {
         let mut preview = Preview::default();
         let mut free: Vec<String> = Vec::new();
         for id in ids {
@@ -201,7 +249,11 @@ impl Desk {
 
     /// Adopts what a preview showed.
     pub(super) fn adopt(&self, preview: &Preview) -> Result<Adoption, DeskError> {
-        let ids: Vec<&str> = preview.writes.iter().map(|write| write.proposal.as_str()).collect();
+        let ids: Vec<&str> = preview
+            .writes
+            .iter()
+            .map(|write| write.proposal.as_str())
+            .collect();
         let plan = self.area.plan(&ids, Approver::Person, Timestamp::now())?;
         Ok(adopt(&plan, &self.state, &self.roots)?)
     }

@@ -12,7 +12,9 @@ pub(in crate::cli) enum EditorError {
     #[error("there is no editor: set VISUAL or EDITOR")]
     None,
     /// It could not be started, or the copy not be written or read.
-    #[error("cannot edit the text with `{editor}`: {source}; set VISUAL or EDITOR to another editor")]
+    #[error(
+        "cannot edit the text with `{editor}`: {source}; set VISUAL or EDITOR to another editor"
+    )]
     Io {
         /// The editor.
         editor: String,
@@ -44,8 +46,14 @@ pub(super) fn name(terminal: bool) -> Result<String, EditorError> {
 
 /// The text as the person left it; none when it was not changed.
 pub(super) fn edit(editor: &str, text: &str) -> Result<Option<String>, EditorError> {
-    let failed = |source| EditorError::Io { editor: editor.to_owned(), source };
-    let folder = tempfile::Builder::new().prefix("skillopt-sleep-edit-").tempdir().map_err(failed)?;
+    let failed = |source| EditorError::Io {
+        editor: editor.to_owned(),
+        source,
+    };
+    let folder = tempfile::Builder::new()
+        .prefix("skillopt-sleep-edit-")
+        .tempdir()
+        .map_err(failed)?;
     let path = folder.path().join("SKILL.md");
     std::fs::write(&path, text).map_err(failed)?;
     // The variable may hold arguments, as in `code --wait`.
@@ -57,7 +65,10 @@ pub(super) fn edit(editor: &str, text: &str) -> Result<Option<String>, EditorErr
         .status()
         .map_err(failed)?;
     if !status.success() {
-        return Err(EditorError::Failed { editor: editor.to_owned(), status });
+        return Err(EditorError::Failed {
+            editor: editor.to_owned(),
+            status,
+        });
     }
     let edited = skillopt_files::read_text(&path, DOCUMENT_LIMIT)?;
     Ok((edited != text).then_some(edited))

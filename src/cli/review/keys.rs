@@ -78,9 +78,7 @@ fn browse(app: &mut App, key: Key) -> Effect {
         Key::Up => app.select(app.selected.saturating_sub(1)),
         Key::Tab | Key::Right => show(app, app.tab.moved(1)),
         Key::BackTab | Key::Left => show(app, app.tab.moved(Tab::ALL.len() - 1)),
-        Key::Char(digit @ '1'..='5') => {
-            show(app, Tab::ALL[digit as usize - '1' as usize])
-        }
+        Key::Char(digit @ '1'..='5') => show(app, Tab::ALL[digit as usize - '1' as usize]),
         Key::Char('j') | Key::Enter => scroll(app, 1),
         Key::Char('k') => scroll(app, -1),
         Key::PageDown | Key::Char(' ') => scroll(app, page(app)),
@@ -101,7 +99,9 @@ fn browse(app: &mut App, key: Key) -> Effect {
 
 /// Accepts the edit at the cursor, or all of the proposal that was not turned down.
 fn accept(app: &App) -> Effect {
-    let Some(row) = app.row() else { return Effect::Nothing };
+    let Some(row) = app.row() else {
+        return Effect::Nothing;
+    };
     let edits = match (app.edit(), &row.opened) {
         (Some(edit), _) => [edit].into(),
         (None, Some(opened)) if opened.wanted().is_empty() => row.edits().into_iter().collect(),
@@ -112,12 +112,17 @@ fn accept(app: &App) -> Effect {
 }
 
 fn ask_reason(app: &mut App, scope: Scope) -> Effect {
-    app.mode = Mode::Reason { scope, text: String::new() };
+    app.mode = Mode::Reason {
+        scope,
+        text: String::new(),
+    };
     Effect::Nothing
 }
 
 fn reason(app: &mut App, key: Key) -> Effect {
-    let Mode::Reason { scope, text } = &mut app.mode else { return Effect::Nothing };
+    let Mode::Reason { scope, text } = &mut app.mode else {
+        return Effect::Nothing;
+    };
     match key {
         Key::Char(c) if text.chars().count() < MAX_REASON => text.push(c),
         Key::Backspace => {
@@ -135,13 +140,19 @@ fn reason(app: &mut App, key: Key) -> Effect {
                     .rest()
                     .into_iter()
                     .map(|(id, edits)| {
-                        let whole = app.rows.iter().any(|row| row.id() == id && row.edits().len() == edits.len());
+                        let whole = app
+                            .rows
+                            .iter()
+                            .any(|row| row.id() == id && row.edits().len() == edits.len());
                         (id, (!whole).then_some(edits))
                     })
                     .collect(),
                 Scope::Here => {
                     let edits = app.edit().map(|edit| [edit].into());
-                    app.row().map(|row| (row.id().to_owned(), edits)).into_iter().collect()
+                    app.row()
+                        .map(|row| (row.id().to_owned(), edits))
+                        .into_iter()
+                        .collect()
                 }
             };
             return Effect::Reject(what, reason);
@@ -181,7 +192,11 @@ fn step(app: &mut App, forward: bool) -> Effect {
         (_, true) if app.selected + 1 < app.rows.len() => return app.select(app.selected + 1),
         (None, false) if app.selected > 0 => {
             let effect = app.select(app.selected - 1);
-            app.cursor = app.row().map(|row| row.edits().len()).filter(|count| *count > 0).map(|count| count - 1);
+            app.cursor = app
+                .row()
+                .map(|row| row.edits().len())
+                .filter(|count| *count > 0)
+                .map(|count| count - 1);
             return effect;
         }
         (_, true) => app.notice = "this is the last edit".to_owned(),
@@ -201,6 +216,10 @@ fn page(app: &App) -> isize {
 }
 
 fn scroll(app: &mut App, by: isize) -> Effect {
-    app.scroll = app.scroll.min(app.extent.end).saturating_add_signed(by).min(app.extent.end);
+    app.scroll = app
+        .scroll
+        .min(app.extent.end)
+        .saturating_add_signed(by)
+        .min(app.extent.end);
     Effect::Nothing
 }

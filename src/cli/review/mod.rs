@@ -39,8 +39,10 @@ use theme::Theme;
 /// On a terminal it shows one proposal after another and takes a key for each decision; `?` lists
 /// the keys. Accepting writes nothing but the decision; `adopt` changes the document.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  skillopt-sleep review\n  skillopt-sleep review --list\n  skillopt-sleep review n1-1 --show\n  \
-skillopt-sleep review n1-1 --accept=1,3 --reject=2 --reason \"too specific\"")]
+#[command(
+    after_help = "Examples:\n  skillopt-sleep review\n  skillopt-sleep review --list\n  skillopt-sleep review n1-1 --show\n  \
+skillopt-sleep review n1-1 --accept=1,3 --reject=2 --reason \"too specific\""
+)]
 pub(super) struct Args {
     /// Proposals by id; all that wait when none is named.
     #[arg(value_name = "PROPOSAL")]
@@ -91,11 +93,19 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
     }
     let listing = area.list().map_err(|error| Failure::situation(&error))?;
     let chosen: Vec<Staged> = if args.proposals.is_empty() {
-        listing.staged.into_iter().filter(|s| args.all || s.status.is_open()).collect()
+        listing
+            .staged
+            .into_iter()
+            .filter(|s| args.all || s.status.is_open())
+            .collect()
     } else {
         find(&area, &args.proposals)?
     };
-    let chosen = if args.show || args.json { with_texts(&area, chosen)? } else { chosen };
+    let chosen = if args.show || args.json {
+        with_texts(&area, chosen)?
+    } else {
+        chosen
+    };
     let unreadable: Vec<String> = listing.unreadable.iter().map(ToString::to_string).collect();
     if args.json {
         context.printer.json(
@@ -144,7 +154,10 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
 pub(super) fn with_texts(area: &StagingArea, listed: Vec<Staged>) -> Result<Vec<Staged>, Failure> {
     listed
         .into_iter()
-        .map(|staged| area.load(&staged.proposal.id).map_err(|error| Failure::situation(&error)))
+        .map(|staged| {
+            area.load(&staged.proposal.id)
+                .map_err(|error| Failure::situation(&error))
+        })
         .collect()
 }
 
@@ -212,18 +225,42 @@ fn interactive(context: &Context, chosen: Vec<Staged>) -> Result<ExitStatus, Fai
         farewell(context, adoption.as_ref());
         return Ok(ExitStatus::Done);
     }
-    let theme = Theme { colour: context.printer.colour() };
+    let theme = Theme {
+        colour: context.printer.colour(),
+    };
     let outcome = terminal::review(&desk, chosen, theme).map_err(|error| {
-        Failure::new(ExitStatus::Situation, format!("cannot use the terminal: {error}"))
-            .hint("TERM=dumb skillopt-sleep review asks with plain prompts")
+        Failure::new(
+            ExitStatus::Situation,
+            format!("cannot use the terminal: {error}"),
+        )
+        .hint("TERM=dumb skillopt-sleep review asks with plain prompts")
     })?;
-    let left = outcome.app.rows.iter().filter(|row| opened::waits(&row.staged)).count();
-    let done: Vec<String> = outcome.app.done.iter().map(|(word, count)| format!("{word} {count}")).collect();
-    let done = if done.is_empty() { "nothing decided".to_owned() } else { done.join(", ") };
-    context.printer.line(format!("{done}; {left} of {} proposals still wait", outcome.app.rows.len()));
+    let left = outcome
+        .app
+        .rows
+        .iter()
+        .filter(|row| opened::waits(&row.staged))
+        .count();
+    let done: Vec<String> = outcome
+        .app
+        .done
+        .iter()
+        .map(|(word, count)| format!("{word} {count}"))
+        .collect();
+    let done = if done.is_empty() {
+        "nothing decided".to_owned()
+    } else {
+        done.join(", ")
+    };
+    context.printer.line(format!(
+        "{done}; {left} of {} proposals still wait",
+        outcome.app.rows.len()
+    ));
     farewell(context, outcome.adoption.as_ref());
     if outcome.adoption.is_none() && !outcome.app.accepted().is_empty() {
-        context.printer.note("apply what is accepted with: skillopt-sleep adopt --all");
+        context
+            .printer
+            .note("apply what is accepted with: skillopt-sleep adopt --all");
     }
     Ok(ExitStatus::Done)
 }
@@ -231,7 +268,11 @@ fn interactive(context: &Context, chosen: Vec<Staged>) -> Result<ExitStatus, Fai
 /// What was written, and how to undo it.
 fn farewell(context: &Context, adoption: Option<&Adoption>) {
     let Some(adoption) = adoption else { return };
-    for line in adoption.recovered.iter().flat_map(skillopt_staging::Recovery::lines) {
+    for line in adoption
+        .recovered
+        .iter()
+        .flat_map(skillopt_staging::Recovery::lines)
+    {
         context.printer.note(line);
     }
     for document in &adoption.documents {
@@ -241,18 +282,29 @@ fn farewell(context: &Context, adoption: Option<&Adoption>) {
             display_safe(&document.real_path.display().to_string())
         ));
     }
-    context.printer.note(format!("undo it with: skillopt-sleep revert {}", adoption.id));
+    context.printer.note(format!(
+        "undo it with: skillopt-sleep revert {}",
+        adoption.id
+    ));
 }
 
 fn failed(error: DeskError) -> Failure {
     Failure::situation(&error)
 }
 
-fn reject(context: &Context, desk: &Desk, staged: &Staged, edits: &str, reason: &str) -> Result<(), Failure> {
+fn reject(
+    context: &Context,
+    desk: &Desk,
+    staged: &Staged,
+    edits: &str,
+    reason: &str,
+) -> Result<(), Failure> {
     let id = &staged.proposal.id;
     let chosen = selection(edits)?;
     desk.reject(id, chosen.as_ref(), reason).map_err(failed)?;
-    context.printer.note(format!("{id}: rejected {}", described(edits)));
+    context
+        .printer
+        .note(format!("{id}: rejected {}", described(edits)));
     Ok(())
 }
 
@@ -267,8 +319,11 @@ fn accept(context: &Context, desk: &Desk, staged: &Staged, edits: &str) -> Resul
             let known = staged.proposal.edit_numbers();
             if let Some(unknown) = chosen.iter().find(|edit| !known.contains(edit)) {
                 let known: Vec<String> = known.iter().map(ToString::to_string).collect();
-                return Err(Failure::new(ExitStatus::Situation, format!("{id} has no edit {unknown}"))
-                    .hint(format!("its edits are {}", known.join(", "))));
+                return Err(Failure::new(
+                    ExitStatus::Situation,
+                    format!("{id} has no edit {unknown}"),
+                )
+                .hint(format!("its edits are {}", known.join(", "))));
             }
             chosen
         }
@@ -281,11 +336,17 @@ fn accept(context: &Context, desk: &Desk, staged: &Staged, edits: &str) -> Resul
 fn edit(context: &Context, desk: &Desk, staged: &Staged) -> Result<(), Failure> {
     let id = &staged.proposal.id;
     let opened = desk.open(id).map_err(failed)?;
-    let editor = editor::name(io::stdin().is_terminal()).map_err(|error| Failure::situation(&error))?;
-    let edited = editor::edit(&editor, &desk.text_to_edit(&opened)).map_err(|error| Failure::situation(&error))?;
+    let editor =
+        editor::name(io::stdin().is_terminal()).map_err(|error| Failure::situation(&error))?;
+    let edited = editor::edit(&editor, &desk.text_to_edit(&opened))
+        .map_err(|error| Failure::situation(&error))?;
     match edited {
         None => context.printer.note(format!("{id}: nothing was changed")),
-        Some(text) => told(context, &desk.accept_text(id, text).map_err(failed)?, "your text"),
+        Some(text) => told(
+            context,
+            &desk.accept_text(id, text).map_err(failed)?,
+            "your text",
+        ),
     }
     Ok(())
 }
@@ -294,8 +355,13 @@ fn edit(context: &Context, desk: &Desk, staged: &Staged) -> Result<(), Failure> 
 fn told(context: &Context, accepted: &Opened, what: &str) {
     let id = accepted.id();
     staged::note_risks(context.printer, &accepted.findings);
-    let flags: String = risk::dangers(&accepted.findings).iter().map(|rule| format!(" --allow-risk {rule}")).collect();
-    context.printer.note(format!("{id}: accepted {what}; apply it with: skillopt-sleep adopt {id}{flags}"));
+    let flags: String = risk::dangers(&accepted.findings)
+        .iter()
+        .map(|rule| format!(" --allow-risk {rule}"))
+        .collect();
+    context.printer.note(format!(
+        "{id}: accepted {what}; apply it with: skillopt-sleep adopt {id}{flags}"
+    ));
 }
 
 /// The numbers that were named; none for all.
@@ -309,11 +375,18 @@ fn selection(edits: &str) -> Result<Option<BTreeSet<usize>>, Failure> {
         .collect::<Result<BTreeSet<_>, _>>()
         .map(Some)
         .map_err(|_| {
-            Failure::new(ExitStatus::Situation, format!("`{edits}` is no list of edit numbers"))
-                .hint("write them like --accept=1,3")
+            Failure::new(
+                ExitStatus::Situation,
+                format!("`{edits}` is no list of edit numbers"),
+            )
+            .hint("write them like --accept=1,3")
         })
 }
 
 fn described(edits: &str) -> String {
-    if edits == "all" { "all edits".to_owned() } else { format!("edits {edits}") }
+    if edits == "all" {
+        "all edits".to_owned()
+    } else {
+        format!("edits {edits}")
+    }
 }

@@ -33,7 +33,10 @@ impl Live {
         match raw {
             None if !base.existed => Self::AsStaged,
             Some(text) if base.existed && sha256(&text) == base.sha256 => Self::AsStaged,
-            None => Self::Changed { raw: String::new(), exists: false },
+            None => Self::Changed {
+                raw: String::new(),
+                exists: false,
+            },
             Some(raw) => Self::Changed { raw, exists: true },
         }
     }
@@ -84,17 +87,26 @@ impl Opened {
         };
         if matches!(opened.live, Live::Changed { .. }) {
             let numbers = applied(&opened.staged);
-            opened.stuck =
-                numbers.into_iter().filter(|number| opened.text_of(&BTreeSet::from([*number])).is_none()).collect();
+            opened.stuck = numbers
+                .into_iter()
+                .filter(|number| opened.text_of(&BTreeSet::from([*number])).is_none())
+                .collect();
         }
         opened.text = match &opened.staged.decision.accepted {
             Some(accepted) => {
                 opened.stale = accepted.base_sha256 != opened.replaces();
-                if opened.stale { opened.moved(accepted) } else { Some(accepted.text.clone()) }
+                if opened.stale {
+                    opened.moved(accepted)
+                } else {
+                    Some(accepted.text.clone())
+                }
             }
             None => opened.text_of(&opened.wanted()),
         };
-        let text = opened.text.as_ref().unwrap_or(&opened.staged.proposal.proposed.text);
+        let text = opened
+            .text
+            .as_ref()
+            .unwrap_or(&opened.staged.proposal.proposed.text);
         opened.findings = risk::of_text(&opened.staged.proposal, &opened.before(), text);
         opened
     }
@@ -124,23 +136,35 @@ impl Opened {
 
     /// The fingerprint of the document that an approved text replaces; empty when there is none.
     fn replaces(&self) -> String {
-        self.base_sha256().unwrap_or_else(|| self.staged.proposal.base.sha256.clone())
+        self.base_sha256()
+            .unwrap_or_else(|| self.staged.proposal.base.sha256.clone())
     }
 
     /// An approved text, put onto a document that changed after the approval.
     fn moved(&self, accepted: &Accepted) -> Option<String> {
         let base = &self.staged.proposal.base;
         if !accepted.edited_by_person {
-            return self.text_of(&accepted.edits.intersection(&applied(&self.staged)).copied().collect());
+            return self.text_of(
+                &accepted
+                    .edits
+                    .intersection(&applied(&self.staged))
+                    .copied()
+                    .collect(),
+            );
         }
         let known = accepted.base_sha256 == base.sha256;
-        known.then(|| rebase(&base.normal(), &accepted.text, &self.before())).flatten()
+        known
+            .then(|| rebase(&base.normal(), &accepted.text, &self.before()))
+            .flatten()
     }
 
     /// Every edit that was not turned down.
     pub(super) fn wanted(&self) -> BTreeSet<usize> {
         let edits = applied(&self.staged);
-        edits.into_iter().filter(|edit| decision(&self.staged, *edit) != EditDecision::Rejected).collect()
+        edits
+            .into_iter()
+            .filter(|edit| decision(&self.staged, *edit) != EditDecision::Rejected)
+            .collect()
     }
 
     /// The document with just these edits, put onto the live one where that changed; none when they
@@ -150,7 +174,11 @@ impl Opened {
         let text = if *edits == applied(&self.staged) {
             proposal.proposed.text.clone()
         } else {
-            let chosen: Vec<&StagedEdit> = proposal.edits.iter().filter(|edit| edits.contains(&edit.index)).collect();
+            let chosen: Vec<&StagedEdit> = proposal
+                .edits
+                .iter()
+                .filter(|edit| edits.contains(&edit.index))
+                .collect();
             let document = Document {
                 kind: match proposal.document.kind {
                     DocumentKind::Skill => NightKind::Skill,
@@ -173,15 +201,27 @@ impl Opened {
 /// about.
 pub(super) fn applied(staged: &Staged) -> BTreeSet<usize> {
     let edits = staged.proposal.edits.iter();
-    edits.filter(|edit| edit.status == EditStatus::Applied).map(|edit| edit.index).collect()
+    edits
+        .filter(|edit| edit.status == EditStatus::Applied)
+        .map(|edit| edit.index)
+        .collect()
 }
 
 /// What was decided about an edit.
 pub(super) fn decision(staged: &Staged, edit: usize) -> EditDecision {
     let decision = &staged.decision;
-    if decision.accepted.as_ref().is_some_and(|accepted| accepted.edits.contains(&edit)) {
+    if decision
+        .accepted
+        .as_ref()
+        .is_some_and(|accepted| accepted.edits.contains(&edit))
+    {
         EditDecision::Accepted
-    } else if decision.rejected_whole || decision.rejected.iter().any(|rejected| rejected.edits.contains(&edit)) {
+    } else if decision.rejected_whole
+        || decision
+            .rejected
+            .iter()
+            .any(|rejected| rejected.edits.contains(&edit))
+    {
         EditDecision::Rejected
     } else {
         EditDecision::Undecided
@@ -190,12 +230,19 @@ pub(super) fn decision(staged: &Staged, edit: usize) -> EditDecision {
 
 /// The edits that nobody decided about. Empty for a proposal without edits of its own.
 pub(super) fn undecided(staged: &Staged) -> BTreeSet<usize> {
-    let own_text = staged.decision.accepted.as_ref().is_some_and(|accepted| accepted.edited_by_person);
+    let own_text = staged
+        .decision
+        .accepted
+        .as_ref()
+        .is_some_and(|accepted| accepted.edited_by_person);
     if own_text || !staged.status.is_open() {
         return BTreeSet::new();
     }
     let edits = applied(staged);
-    edits.into_iter().filter(|edit| decision(staged, *edit) == EditDecision::Undecided).collect()
+    edits
+        .into_iter()
+        .filter(|edit| decision(staged, *edit) == EditDecision::Undecided)
+        .collect()
 }
 
 /// Whether there is something left to decide.

@@ -21,7 +21,11 @@ enum Answer {
 }
 
 /// Goes through the proposals; adopts at the end when the person says so.
-pub(super) fn review(printer: Printer, desk: &Desk, proposals: &[Staged]) -> Result<Option<Adoption>, DeskError> {
+pub(super) fn review(
+    printer: Printer,
+    desk: &Desk,
+    proposals: &[Staged],
+) -> Result<Option<Adoption>, DeskError> {
     let input = io::stdin();
     let mut input = input.lock();
     let waiting: Vec<&Staged> = proposals.iter().filter(|staged| waits(staged)).collect();
@@ -31,8 +35,11 @@ pub(super) fn review(printer: Printer, desk: &Desk, proposals: &[Staged]) -> Res
         staged::show(printer, &opened.staged);
         staged::show_risks(printer, &opened.findings);
         let edits = undecided(&opened.staged);
-        let parts: Vec<Option<usize>> =
-            if edits.is_empty() { vec![None] } else { edits.into_iter().map(Some).collect() };
+        let parts: Vec<Option<usize>> = if edits.is_empty() {
+            vec![None]
+        } else {
+            edits.into_iter().map(Some).collect()
+        };
         for part in parts {
             match one(printer, desk, &mut opened, part, &mut input)? {
                 Step::Next => {}
@@ -41,10 +48,16 @@ pub(super) fn review(printer: Printer, desk: &Desk, proposals: &[Staged]) -> Res
             }
         }
     }
-    let ids: Vec<String> = proposals.iter().map(|staged| staged.proposal.id.clone()).collect();
+    let ids: Vec<String> = proposals
+        .iter()
+        .map(|staged| staged.proposal.id.clone())
+        .collect();
     let preview = desk.preview(&ids, &[])?;
     for (id, rules) in &preview.held {
-        printer.line(format!("{id} is held back: danger {}; see: skillopt-sleep adopt --help", rules.join(", ")));
+        printer.line(format!(
+            "{id} is held back: danger {}; see: skillopt-sleep adopt --help",
+            rules.join(", ")
+        ));
     }
     for (id, reason) in &preview.refused {
         printer.line(format!("{id} cannot be adopted: {reason}"));
@@ -54,11 +67,20 @@ pub(super) fn review(printer: Printer, desk: &Desk, proposals: &[Staged]) -> Res
     }
     printer.line("\nadopting would write:");
     for write in &preview.writes {
-        printer.line(format!("  {} {}", write.proposal, one_line(&write.real_path.display().to_string())));
+        printer.line(format!(
+            "  {} {}",
+            write.proposal,
+            one_line(&write.real_path.display().to_string())
+        ));
         printer.diff(&display_safe(&write.diff));
     }
-    let yes = ask("adopt now? [y/N] ", &mut input).is_some_and(|answer| answer.eq_ignore_ascii_case("y"));
-    if yes { desk.adopt(&preview).map(Some) } else { Ok(None) }
+    let yes =
+        ask("adopt now? [y/N] ", &mut input).is_some_and(|answer| answer.eq_ignore_ascii_case("y"));
+    if yes {
+        desk.adopt(&preview).map(Some)
+    } else {
+        Ok(None)
+    }
 }
 
 enum Step {
@@ -83,7 +105,8 @@ fn one(
             None | Some(Answer::Quit) => return Ok(Step::Quit),
             Some(Answer::Skip) => return Ok(Step::Next),
             Some(Answer::Accept) => {
-                let edits: BTreeSet<usize> = edit.map_or_else(|| opened.wanted(), |edit| [edit].into());
+                let edits: BTreeSet<usize> =
+                    edit.map_or_else(|| opened.wanted(), |edit| [edit].into());
                 desk.accept_too(&id, &edits)
             }
             Some(Answer::Reject) => {

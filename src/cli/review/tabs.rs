@@ -7,7 +7,7 @@ use skillopt_staging::{
 };
 
 use super::app::Tab;
-use super::opened::{EditDecision, Live, Opened, decision};
+use super::opened::{EditDecision, Live, Opened, applied, decision};
 use super::theme::Theme;
 use crate::cli::staged::{gain, score};
 use crate::night::risk::level_name;
@@ -17,7 +17,12 @@ use crate::skill::lint;
 const CONTEXT: usize = 3;
 
 /// The lines of a tab; `edit` is the one that is looked at.
-pub(super) fn lines(tab: Tab, opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>> {
+pub(super) fn lines(
+    tab: Tab,
+    opened: &Opened,
+    edit: Option<usize>,
+    theme: Theme,
+) -> Vec<Line<'static>> {
     match tab {
         Tab::Diff => diff(opened, edit, theme),
         Tab::Why => why(opened, edit, theme),
@@ -44,9 +49,18 @@ fn decided(opened: &Opened, edit: &StagedEdit) -> &'static str {
 
 fn edit_title(opened: &Opened, edit: &StagedEdit, theme: Theme) -> Line<'static> {
     let count = opened.staged.proposal.edits.len();
-    let stuck = if opened.stuck.contains(&edit.index) { " · no longer fits the document" } else { "" };
+    let stuck = if opened.stuck.contains(&edit.index) {
+        " · no longer fits the document"
+    } else {
+        ""
+    };
     Line::styled(
-        format!("edit {} of {count} · {} · {}{stuck}", edit.index, one_line(&edit.op), decided(opened, edit)),
+        format!(
+            "edit {} of {count} · {} · {}{stuck}",
+            edit.index,
+            one_line(&edit.op),
+            decided(opened, edit)
+        ),
         theme.strong(),
     )
 }
@@ -61,12 +75,19 @@ fn diff(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>
             }
             opened.text_of(&[number].into())
         }
-        None => opened.text.clone(),
+        None => {
+            if applied(&opened.staged).len() > 1 {
+                lines.push(Line::styled(overview(opened), theme.strong()));
+            }
+            opened.text.clone()
+        }
     };
     let (before, after) = match shown {
         Some(after) => (opened.before(), after),
         None => {
-            lines.push(text("shown against the document as it was when the proposal was made:"));
+            lines.push(text(
+                "shown against the document as it was when the proposal was made:",
+            ));
             (proposal.base.normal(), proposal.proposed.text.clone())
         }
     };
@@ -78,11 +99,32 @@ fn diff(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>
         lines.push(text("no difference: the document has it already"));
     }
     for group in &groups {
-        let number = group.iter().find_map(|line| line.new_line.or(line.old_line)).unwrap_or(1);
+        let number = group
+            .iter()
+            .find_map(|line| line.new_line.or(line.old_line))
+            .unwrap_or(1);
         lines.push(Line::styled(format!("── line {number} ──"), theme.faint()));
         lines.extend(group.iter().map(|line| diff_line(line, theme)));
     }
     lines
+}
+
+/// The edits with what was decided about each.
+fn overview(opened: &Opened) -> String {
+    let edits = applied(&opened.staged);
+    let states: Vec<String> = edits
+        .iter()
+        .map(|edit| match decision(&opened.staged, *edit) {
+            EditDecision::Undecided => edit.to_string(),
+            EditDecision::Accepted => format!("{edit} accepted"),
+            EditDecision::Rejected => format!("{edit} rejected"),
+        })
+        .collect();
+    format!(
+        "{} edits: {} · n goes through them",
+        edits.len(),
+        states.join(", ")
+    )
 }
 
 fn diff_line(line: &DiffLine, theme: Theme) -> Line<'static> {
@@ -93,9 +135,16 @@ fn diff_line(line: &DiffLine, theme: Theme) -> Line<'static> {
     };
     let mut spans = vec![Span::styled(sign, style)];
     // A line that is new as a whole has no words that stand out.
-    let partly = line.spans.iter().any(|span| !span.changed && !span.text.trim().is_empty());
+    let partly = line
+        .spans
+        .iter()
+        .any(|span| !span.changed && !span.text.trim().is_empty());
     for span in &line.spans {
-        let style = if span.changed && partly { theme.changed(style) } else { style };
+        let style = if span.changed && partly {
+            theme.changed(style)
+        } else {
+            style
+        };
         spans.push(Span::styled(span.text.replace('\t', "    "), style));
     }
     if line.missing_newline {
@@ -108,7 +157,12 @@ fn diff_line(line: &DiffLine, theme: Theme) -> Line<'static> {
 fn standing(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     let proposal = &opened.staged.proposal;
-    let mut warn = |words: String| lines.push(Line::styled(words, theme.level(skillopt_staging::Level::Warning)));
+    let mut warn = |words: String| {
+        lines.push(Line::styled(
+            words,
+            theme.level(skillopt_staging::Level::Warning),
+        ))
+    };
     if !proposal.verified {
         warn("not verified: no held-out task stands behind this suggestion".to_owned());
     }
@@ -135,9 +189,17 @@ fn standing(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
         }
     }
     if opened.stale {
-        lines.push(text("it was accepted for the document as it was: accept it again (a) as it is shown"));
+        lines.push(text(
+            "it was accepted for the document as it was: accept it again (a) as it is shown",
+        ));
     }
-    if opened.staged.decision.accepted.as_ref().is_some_and(|accepted| accepted.edited_by_person) {
+    if opened
+        .staged
+        .decision
+        .accepted
+        .as_ref()
+        .is_some_and(|accepted| accepted.edited_by_person)
+    {
         lines.push(text("accepted with your own text, which is shown here"));
     }
     lines
@@ -146,13 +208,25 @@ fn standing(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
 fn why(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>> {
     let proposal = &opened.staged.proposal;
     let mut lines = Vec::new();
-    for one in proposal.edits.iter().filter(|one| edit.is_none_or(|number| one.index == number)) {
+    for one in proposal
+        .edits
+        .iter()
+        .filter(|one| edit.is_none_or(|number| one.index == number))
+    {
         if !lines.is_empty() {
             lines.push(text(""));
         }
         lines.push(edit_title(opened, one, theme));
-        let content = if one.content.trim().is_empty() { &one.target } else { &one.content };
-        lines.extend(display_safe(content.trim()).lines().map(|line| text(format!("  {line}"))));
+        let content = if one.content.trim().is_empty() {
+            &one.target
+        } else {
+            &one.content
+        };
+        lines.extend(
+            display_safe(content.trim())
+                .lines()
+                .map(|line| text(format!("  {line}"))),
+        );
         if !one.rationale.trim().is_empty() {
             lines.push(text(format!("because {}", one_line(&one.rationale))));
         }
@@ -165,7 +239,11 @@ fn why(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>>
         for evidence in &one.evidence {
             lines.push(text(""));
             lines.push(Line::styled(
-                format!("{}  {}", one_line(&evidence.date), one_line(&evidence.project)),
+                format!(
+                    "{}  {}",
+                    one_line(&evidence.date),
+                    one_line(&evidence.project)
+                ),
                 theme.faint(),
             ));
             lines.push(text(format!("  “{}”", one_line(&evidence.quote))));
@@ -173,7 +251,11 @@ fn why(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>>
     }
     for rejected in &opened.staged.decision.rejected {
         let edits: Vec<String> = rejected.edits.iter().map(ToString::to_string).collect();
-        let reason = if rejected.reason.is_empty() { "no reason given".to_owned() } else { one_line(&rejected.reason) };
+        let reason = if rejected.reason.is_empty() {
+            "no reason given".to_owned()
+        } else {
+            one_line(&rejected.reason)
+        };
         lines.push(text(""));
         lines.push(text(format!("you rejected {}: {reason}", edits.join(", "))));
     }
@@ -188,7 +270,12 @@ fn gate(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
     let gate = &proposal.gate;
     let mut lines = vec![
         Line::styled(
-            format!("{} · {} {}", one_line(&gate.action.replace('_', " ")), one_line(&gate.metric), gain(gate)),
+            format!(
+                "{} · {} {}",
+                one_line(&gate.action.replace('_', " ")),
+                one_line(&gate.metric),
+                gain(gate)
+            ),
             theme.strong(),
         ),
         text(counts(gate)),
@@ -198,29 +285,59 @@ fn gate(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
     }
     if !gate.items.is_empty() {
         lines.push(text(""));
-        lines.push(Line::styled("before  after          validation task", theme.faint()));
+        lines.push(Line::styled(
+            "before  after             validation task",
+            theme.faint(),
+        ));
     }
     for item in &gate.items {
         let mark = match item.baseline.zip(item.candidate) {
-            None => "not meas",
-            Some((before, after)) if after > before => "better  ",
-            Some((before, after)) if after < before => "worse   ",
-            Some(_) => "even    ",
+            None => "unmeasured",
+            Some((before, after)) if after > before => "better",
+            Some((before, after)) if after < before => "worse",
+            Some(_) => "even",
         };
-        let label = if item.label.trim().is_empty() { &item.id } else { &item.label };
-        lines.push(text(format!("{:>5}   {:>5}  {mark} {}", score(item.baseline).trim(), score(item.candidate).trim(), one_line(label))));
+        let label = if item.label.trim().is_empty() {
+            &item.id
+        } else {
+            &item.label
+        };
+        lines.push(text(format!(
+            "{:>5}   {:>5}  {mark:<10} {}",
+            score(item.baseline).trim(),
+            score(item.candidate).trim(),
+            one_line(label)
+        )));
     }
     for rejected in &proposal.rejected {
         lines.push(text(""));
-        lines.push(Line::styled(format!("turned down by the gate: {}", gain(&rejected.gate)), theme.strong()));
+        lines.push(Line::styled(
+            format!("turned down by the gate: {}", gain(&rejected.gate)),
+            theme.strong(),
+        ));
         for edit in &rejected.edits {
-            let content = if edit.content.trim().is_empty() { &edit.target } else { &edit.content };
-            lines.push(text(format!("  {} {}", one_line(&edit.op), one_line(content))));
+            let content = if edit.content.trim().is_empty() {
+                &edit.target
+            } else {
+                &edit.content
+            };
+            lines.push(text(format!(
+                "  {} {}",
+                one_line(&edit.op),
+                one_line(content)
+            )));
         }
     }
     lines.push(text(""));
-    let usd = proposal.cost.usd.map(|usd| format!(", ${usd:.4}")).unwrap_or_default();
-    lines.push(text(format!("cost: {} calls, {} tokens{usd}", proposal.cost.calls, proposal.cost.tokens)));
+    let usd = proposal
+        .cost
+        .usd
+        .map(|usd| format!(", ${usd:.4}"))
+        .unwrap_or_default();
+    lines.push(text(format!(
+        "cost: {} calls, {} tokens{usd}",
+        proposal.cost.calls, proposal.cost.tokens
+    )));
     lines
 }
 
@@ -247,14 +364,27 @@ fn risks(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
         if !lines.is_empty() {
             lines.push(text(""));
         }
-        let place = finding.line.map(|line| format!(" · line {line}")).unwrap_or_default();
+        let place = finding
+            .line
+            .map(|line| format!(" · line {line}"))
+            .unwrap_or_default();
         lines.push(Line::styled(
-            format!("{} · {}{place}", level_name(finding.level), one_line(&finding.rule)),
+            format!(
+                "{} · {}{place}",
+                level_name(finding.level),
+                one_line(&finding.rule)
+            ),
             theme.level(finding.level),
         ));
-        lines.push(text(format!("  {}", one_line(&display_safe(&finding.excerpt)))));
+        lines.push(text(format!(
+            "  {}",
+            one_line(&display_safe(&finding.excerpt))
+        )));
         if let Some(rule) = lint::rule(&finding.rule) {
-            lines.push(Line::styled(format!("  {}", rule.explanation), theme.faint()));
+            lines.push(Line::styled(
+                format!("  {}", rule.explanation),
+                theme.faint(),
+            ));
         }
     }
     let dangers = crate::night::risk::dangers(&opened.findings);
@@ -263,7 +393,11 @@ fn risks(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
         lines.push(text(format!(
             "adopting it needs: skillopt-sleep adopt {} {}",
             opened.id(),
-            dangers.iter().map(|rule| format!("--allow-risk {rule}")).collect::<Vec<_>>().join(" ")
+            dangers
+                .iter()
+                .map(|rule| format!("--allow-risk {rule}"))
+                .collect::<Vec<_>>()
+                .join(" ")
         )));
     }
     lines
@@ -271,7 +405,13 @@ fn risks(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
 
 fn report(opened: &Opened) -> Vec<Line<'static>> {
     if opened.report.is_empty() {
-        return vec![text(format!("there is no report of night {}", one_line(&opened.staged.proposal.night)))];
+        return vec![text(format!(
+            "there is no report of night {}",
+            one_line(&opened.staged.proposal.night)
+        ))];
     }
-    display_safe(&opened.report).lines().map(|line| text(line.replace('\t', "    "))).collect()
+    display_safe(&opened.report)
+        .lines()
+        .map(|line| text(line.replace('\t', "    ")))
+        .collect()
 }

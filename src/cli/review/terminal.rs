@@ -6,7 +6,9 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::crossterm::terminal::{
+    Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use skillopt_staging::{Adoption, Staged};
 
 use super::app::{App, Effect, Mode, Tab};
@@ -46,9 +48,10 @@ impl Screen {
         disable_raw_mode()?;
         execute!(io::stdout(), LeaveAlternateScreen)?;
         let done = work();
-        execute!(io::stdout(), EnterAlternateScreen)?;
+        execute!(io::stdout(), EnterAlternateScreen, Clear(ClearType::All))?;
         enable_raw_mode()?;
-        self.0.clear()?;
+        // A new one knows nothing of what was on the screen, and draws it whole.
+        self.0 = Terminal::new(CrosstermBackend::new(io::stdout()))?;
         Ok(done)
     }
 }
@@ -92,7 +95,9 @@ pub(super) fn review(desk: &Desk, staged: Vec<Staged>, theme: Theme) -> io::Resu
             return Ok(Outcome { app, adoption });
         }
         let mut extent = app.extent;
-        screen.0.draw(|frame| extent = screen::draw(frame, &app, theme))?;
+        screen
+            .0
+            .draw(|frame| extent = screen::draw(frame, &app, theme))?;
         app.extent = extent;
         if let Some(key) = next_key()? {
             effect = update(&mut app, key);
@@ -104,17 +109,21 @@ pub(super) fn review(desk: &Desk, staged: Vec<Staged>, theme: Theme) -> io::Resu
 pub(super) fn perform(desk: &Desk, app: &mut App, effect: Effect) -> Effect {
     match effect {
         Effect::Open(row) => {
-            let Some(id) = app.rows.get(row).map(|row| row.id().to_owned()) else { return Effect::Nothing };
+            let Some(id) = app.rows.get(row).map(|row| row.id().to_owned()) else {
+                return Effect::Nothing;
+            };
             match desk.open(&id) {
                 Ok(opened) => app.place(opened),
                 Err(error) => app.cannot_open(row, error.to_string()),
             }
             Effect::Nothing
         }
-        Effect::Accept(what) => decide(app, "accepted", what, |(id, edits)| desk.accept_too(id, edits)),
-        Effect::Reject(what, reason) => {
-            decide(app, "rejected", what, |(id, edits)| desk.reject(id, edits.as_ref(), &reason))
-        }
+        Effect::Accept(what) => decide(app, "accepted", what, |(id, edits)| {
+            desk.accept_too(id, edits)
+        }),
+        Effect::Reject(what, reason) => decide(app, "rejected", what, |(id, edits)| {
+            desk.reject(id, edits.as_ref(), &reason)
+        }),
         Effect::Preview => {
             match desk.preview(&app.accepted(), &[]) {
                 Ok(preview) => {
@@ -153,7 +162,9 @@ fn decide<T>(
 }
 
 fn edit(screen: &mut Screen, desk: &Desk, app: &mut App, row: usize) -> io::Result<Effect> {
-    let Some(opened) = app.rows.get(row).and_then(|row| row.opened.as_ref()) else { return Ok(Effect::Nothing) };
+    let Some(opened) = app.rows.get(row).and_then(|row| row.opened.as_ref()) else {
+        return Ok(Effect::Nothing);
+    };
     let (id, text) = (opened.id().to_owned(), desk.text_to_edit(opened));
     let edited = editor::name(true).map(|name| screen.lend(|| editor::edit(&name, &text)));
     let edited = match edited {
@@ -187,7 +198,9 @@ fn edit(screen: &mut Screen, desk: &Desk, app: &mut App, row: usize) -> io::Resu
 }
 
 fn adopt(desk: &Desk, app: &mut App) -> Option<Adoption> {
-    let Mode::Finish(preview) = &app.mode else { return None };
+    let Mode::Finish(preview) = &app.mode else {
+        return None;
+    };
     match desk.adopt(preview) {
         Ok(adoption) => Some(adoption),
         Err(error) => {

@@ -48,7 +48,13 @@ impl<'t> Added<'t> {
                 }
             }
         }
-        Self { base, proposed, lines, text, starts }
+        Self {
+            base,
+            proposed,
+            lines,
+            text,
+            starts,
+        }
     }
 
     /// What patterns see: the added lines without hidden characters and marks of emphasis, which
@@ -59,7 +65,10 @@ impl<'t> Added<'t> {
 
     /// The number and the words of the line at an offset of [`Added::text`].
     pub(super) fn line_at(&self, offset: usize) -> (usize, &'t str) {
-        let index = self.starts.partition_point(|start| *start <= offset).saturating_sub(1);
+        let index = self
+            .starts
+            .partition_point(|start| *start <= offset)
+            .saturating_sub(1);
         self.lines.get(index).copied().unwrap_or((0, ""))
     }
 }
@@ -75,6 +84,9 @@ pub(super) fn is_hidden(c: char) -> bool {
 }
 
 fn plain(line: &str) -> String {
-    let seen: String = line.chars().filter(|c| !is_hidden(*c) && *c != '`').collect();
+    let seen: String = line
+        .chars()
+        .filter(|c| !is_hidden(*c) && *c != '`')
+        .collect();
     seen.replace("**", "").trim_end().to_owned()
 }

@@ -118,7 +118,12 @@ pub fn rule(name: &str) -> Option<&'static Rule> {
 /// The rules with their patterns compiled; `None` for those that look with a function.
 static COMPILED: LazyLock<Vec<(&'static Rule, Option<Regex>)>> = LazyLock::new(|| {
     rules()
-        .map(|rule| (rule, rule.pattern().and_then(|pattern| Regex::new(&pattern).ok())))
+        .map(|rule| {
+            (
+                rule,
+                rule.pattern().and_then(|pattern| Regex::new(&pattern).ok()),
+            )
+        })
         .collect()
 });
 
@@ -134,14 +139,20 @@ fn by_pattern(rule: &Rule, pattern: &Regex, added: &Added<'_>) -> Vec<Hit> {
         hits.push(Hit {
             line: Some(line),
             excerpt: excerpt(text),
-            level: if forbidden { rule.level.min(Level::Warning) } else { rule.level },
+            level: if forbidden {
+                rule.level.min(Level::Warning)
+            } else {
+                rule.level
+            },
         });
     }
     hits
 }
 
 fn by_function(rule: &Rule, added: &Added<'_>, context: &Context<'_>) -> Vec<Hit> {
-    let rules::Matcher::Function(look) = rule.matcher else { return Vec::new() };
+    let rules::Matcher::Function(look) = rule.matcher else {
+        return Vec::new();
+    };
     look(added, context)
         .into_iter()
         .map(|(line, excerpt)| Hit {

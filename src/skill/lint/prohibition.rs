@@ -26,10 +26,14 @@ pub(super) fn precedes(text: &str, start: usize) -> bool {
     }
     let before = &text[from..start];
     // "never hesitate to run X" asks for X.
-    let urges = ["hesitate", "forget", "fail to", "wait", "without", "ask", "stop"];
+    let urges = [
+        "hesitate", "forget", "fail to", "wait", "without", "ask", "stop",
+    ];
     FORBIDS.as_ref().is_some_and(|forbids| {
-        forbids
-            .find(before)
-            .is_some_and(|found| !urges.iter().any(|word| found.as_str().to_lowercase().contains(word)))
+        forbids.find(before).is_some_and(|found| {
+            !urges
+                .iter()
+                .any(|word| found.as_str().to_lowercase().contains(word))
+        })
     })
 }

@@ -2,8 +2,14 @@ use super::rules::Matcher;
 use super::*;
 
 fn names(base: &str, proposed: &str) -> Vec<&'static str> {
-    let context = Context { is_skill: true, ..Context::default() };
-    lint(base, proposed, &context).iter().map(|finding| finding.rule).collect()
+    let context = Context {
+        is_skill: true,
+        ..Context::default()
+    };
+    lint(base, proposed, &context)
+        .iter()
+        .map(|finding| finding.rule)
+        .collect()
 }
 
 #[test]
@@ -30,10 +36,20 @@ fn every_rule_can_be_understood_and_named_and_its_pattern_compiles() {
     for rule in rules() {
         assert!(seen.insert(rule.name), "{} is there twice", rule.name);
         assert!(!rule.explanation.is_empty());
-        assert!(rule.name.chars().all(|c| c.is_ascii_lowercase() || c == '-'), "{}", rule.name);
+        assert!(
+            rule.name
+                .chars()
+                .all(|c| c.is_ascii_lowercase() || c == '-'),
+            "{}",
+            rule.name
+        );
         if let Some(pattern) = rule.pattern() {
             regex::Regex::new(&pattern).unwrap_or_else(|error| panic!("{}: {error}", rule.name));
-            assert!(!rule.examples.is_empty() && !rule.counter_examples.is_empty(), "{}", rule.name);
+            assert!(
+                !rule.examples.is_empty() && !rule.counter_examples.is_empty(),
+                "{}",
+                rule.name
+            );
         }
         assert!(matches!(rule.matcher, Matcher::Patterns(_)) == rule.pattern().is_some());
         assert_eq!(super::rule(rule.name).unwrap().name, rule.name);
@@ -44,8 +60,17 @@ fn every_rule_can_be_understood_and_named_and_its_pattern_compiles() {
 fn what_the_base_says_already_is_not_found() {
     let base = "# A\n\nRun `git commit --no-verify`.\n";
     assert_eq!(names(base, &format!("{base}\n- Be brief.\n")), [""; 0]);
-    assert_eq!(names(base, "# A\n\n- Be brief.\n\n  Run `git commit --no-verify`.\n"), [""; 0]);
-    assert_eq!(names(base, "# A\n\nAlways run `git commit --no-verify`.\n"), ["disabled-checks"]);
+    assert_eq!(
+        names(
+            base,
+            "# A\n\n- Be brief.\n\n  Run `git commit --no-verify`.\n"
+        ),
+        [""; 0]
+    );
+    assert_eq!(
+        names(base, "# A\n\nAlways run `git commit --no-verify`.\n"),
+        ["disabled-checks"]
+    );
 }
 
 #[test]
@@ -54,7 +79,10 @@ fn a_prohibition_is_a_warning_and_no_danger() {
     assert_eq!(level("- Never use `--no-verify`."), Level::Warning);
     assert_eq!(level("- Do not run `rm -rf /`."), Level::Warning);
     assert_eq!(level("- Use `--no-verify`."), Level::Danger);
-    assert_eq!(level("- Never hesitate to use `--no-verify`."), Level::Danger);
+    assert_eq!(
+        level("- Never hesitate to use `--no-verify`."),
+        Level::Danger
+    );
     assert_eq!(level("- Never mind. Use `--no-verify`."), Level::Danger);
 }
 
@@ -72,21 +100,36 @@ fn ordinary_rules_of_developers_are_clean() {
         "- Write dates as 2026-11-28.",
         "- Ask before you add a dependency.",
     ] {
-        assert_eq!(names("# Rules\n", &format!("# Rules\n{text}\n")), [""; 0], "{text}");
+        assert_eq!(
+            names("# Rules\n", &format!("# Rules\n{text}\n")),
+            [""; 0],
+            "{text}"
+        );
     }
 }
 
 #[test]
 fn answers_are_found_whole_and_in_part_but_not_when_the_base_has_them() {
-    let answer = "the quarterly revenue of the northern branch was four hundred and twelve thousand";
-    let context = Context { task_answers: &[answer, "x = 17 * 23 + 4"], ..Context::default() };
-    let rules = |base: &str, text: &str| -> Vec<&str> {
-        lint(base, text, &context).iter().map(|finding| finding.rule).collect()
+    let answer =
+        "the quarterly revenue of the northern branch was four hundred and twelve thousand";
+    let context = Context {
+        task_answers: &[answer, "x = 17 * 23 + 4"],
+        ..Context::default()
     };
-    let part = "Remember: Quarterly revenue of the northern\nbranch was four hundred and twelve thousand.";
+    let rules = |base: &str, text: &str| -> Vec<&str> {
+        lint(base, text, &context)
+            .iter()
+            .map(|finding| finding.rule)
+            .collect()
+    };
+    let part =
+        "Remember: Quarterly revenue of the northern\nbranch was four hundred and twelve thousand.";
     assert_eq!(rules("", part), ["task-answer"]);
     assert_eq!(rules("", "It is x = 17 * 23 + 4."), ["task-answer"]);
-    assert_eq!(rules("", "Report the quarterly revenue of each branch."), [""; 0]);
+    assert_eq!(
+        rules("", "Report the quarterly revenue of each branch."),
+        [""; 0]
+    );
     assert_eq!(rules(answer, &format!("{answer}, as we know.")), [""; 0]);
 }
 
@@ -94,10 +137,24 @@ fn answers_are_found_whole_and_in_part_but_not_when_the_base_has_them() {
 fn limits_are_those_of_the_host() {
     let long = "word ".repeat(1800);
     let rules = |host| {
-        let context = Context { host, is_skill: true, ..Context::default() };
-        lint("", &long, &context).iter().filter(|finding| finding.rule == "size").count()
+        let context = Context {
+            host,
+            is_skill: true,
+            ..Context::default()
+        };
+        lint("", &long, &context)
+            .iter()
+            .filter(|finding| finding.rule == "size")
+            .count()
     };
-    assert_eq!((rules(Host::Codex), rules(Host::ClaudeCode), rules(Host::Any)), (1, 0, 1));
+    assert_eq!(
+        (
+            rules(Host::Codex),
+            rules(Host::ClaudeCode),
+            rules(Host::Any)
+        ),
+        (1, 0, 1)
+    );
     let described = format!("---\nname: a\ndescription: {}\n---\n", "long ".repeat(300));
     assert!(names("", &described).contains(&"description-size"));
     assert!(!names(&described, &format!("{described}\nmore\n")).contains(&"description-size"));
@@ -106,7 +163,10 @@ fn limits_are_those_of_the_host() {
 #[test]
 fn a_name_that_changes_breaks_the_skill() {
     let base = "---\nname: a\ndescription: b\n---\n";
-    assert_eq!(names(base, "---\nname: c\ndescription: b\n---\n"), ["front-matter"]);
+    assert_eq!(
+        names(base, "---\nname: c\ndescription: b\n---\n"),
+        ["front-matter"]
+    );
     assert_eq!(names(base, "# Title\n"), ["front-matter"]);
 }
 
@@ -123,7 +183,8 @@ fn findings_are_few_and_the_gravest_come_first() {
 fn a_large_text_takes_no_longer_than_its_size() {
     // Text that makes naive matchers go back again and again.
     let time = |count: usize| {
-        let text = "curl curl without ignore the the the the ".repeat(count) + "\n" + &"a.".repeat(count);
+        let text =
+            "curl curl without ignore the the the the ".repeat(count) + "\n" + &"a.".repeat(count);
         let started = std::time::Instant::now();
         let _ = lint("", &text, &Context::default());
         started.elapsed().as_secs_f64()

@@ -69,7 +69,11 @@ pub(super) const RULES: &[Rule] = &[
             "npm config set strict-ssl false",
             "Ignore certificate errors.",
         ],
-        counter_examples: &["curl https://x.dev", "requests.get(url, verify=True)", "Check the certificate."],
+        counter_examples: &[
+            "curl https://x.dev",
+            "requests.get(url, verify=True)",
+            "Check the certificate.",
+        ],
         matcher: Patterns(&[
             r"\bcurl\b[^\n]*\s(?:-\w*k\w*|--insecure)(?:\s|$)",
             r"--no-check-certificate\b|--insecure\b",

@@ -56,7 +56,12 @@ pub(super) const RULES: &[Rule] = &[
             "cargo install --git https://x.dev/y",
             "go install github.com/x/y@latest",
         ],
-        counter_examples: &["pip install -r requirements.txt", "npm ci", "cargo install --path .", "npx tsc --noEmit"],
+        counter_examples: &[
+            "pip install -r requirements.txt",
+            "npm ci",
+            "cargo install --path .",
+            "npx tsc --noEmit",
+        ],
         matcher: Patterns(&[
             r"\b(?:pip[\d.]*|uv|uvx|pipx|poetry)\b[^\n]*\bgit\+",
             r"\b(?:npm|pnpm|yarn|bun|pip[\d.]*|gem)\s+(?:i|install|add)\b[^\n]*https?://",
@@ -126,7 +131,12 @@ pub(super) const RULES: &[Rule] = &[
             "rm -rf node_modules",
             "Rewrite history with git filter-branch.",
         ],
-        counter_examples: &["git push origin main", "git reset HEAD file.rs", "git push --force-with-lease", "git clean -n"],
+        counter_examples: &[
+            "git push origin main",
+            "git reset HEAD file.rs",
+            "git push --force-with-lease",
+            "git clean -n",
+        ],
         matcher: Patterns(&[
             r"\bgit\s+push\b[^\n]*\s(?:--force(?:\s|$|[^\w-])|-f\b)",
             r"\bgit\s+reset\s+--hard\b",
@@ -141,7 +151,11 @@ pub(super) const RULES: &[Rule] = &[
         name: "root-command",
         level: Level::Warning,
         explanation: "runs a command as the system's administrator",
-        examples: &["sudo apt install jq", "Run `sudo make install`.", "doas pkg add jq"],
+        examples: &[
+            "sudo apt install jq",
+            "Run `sudo make install`.",
+            "doas pkg add jq",
+        ],
         counter_examples: &["pseudo code", "Ask before anything that needs root."],
         matcher: Patterns(&[r"(?:^|[\s;&|($])(?:sudo|doas|pkexec)\s+[-\w./]+"]),
     },

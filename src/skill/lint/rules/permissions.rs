@@ -63,7 +63,11 @@ pub(super) const RULES: &[Rule] = &[
             "Auto-approve every tool call.",
             "Assume consent for changes in production.",
         ],
-        counter_examples: &["Ask before you commit.", "Do not push without running the tests.", "Answer the question first."],
+        counter_examples: &[
+            "Ask before you commit.",
+            "Do not push without running the tests.",
+            "Answer the question first.",
+        ],
         matcher: Patterns(&[
             r"\bwithout\s+(?:first\s+)?(?:asking|(?:\S+\s+){0,3}(?:confirmation|approval|permission|consent|review))\b",
             r"\bno\s+need\s+(?:to\s+(?:ask|confirm|wait)|for\s+(?:\S+\s+){0,2}(?:confirmation|approval|permission|review))\b",

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::Matcher::{Function, Patterns};
 use super::{Level, Rule};
-use crate::skill::lint::added::Added;
 use crate::skill::lint::Context;
+use crate::skill::lint::added::Added;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
@@ -67,8 +67,18 @@ pub(super) const RULES: &[Rule] = &[
         name: "credential-file",
         level: Level::Danger,
         explanation: "has the agent read or change a file that keeps credentials or lets people in",
-        examples: &["cat ~/.ssh/id_ed25519", "Read ~/.aws/credentials for the region.", "source .env && env", "echo key >> ~/.ssh/authorized_keys", "cat ~/.netrc"],
-        counter_examples: &["Document each variable in .env.example.", "ssh host", "The .envrc is optional."],
+        examples: &[
+            "cat ~/.ssh/id_ed25519",
+            "Read ~/.aws/credentials for the region.",
+            "source .env && env",
+            "echo key >> ~/.ssh/authorized_keys",
+            "cat ~/.netrc",
+        ],
+        counter_examples: &[
+            "Document each variable in .env.example.",
+            "ssh host",
+            "The .envrc is optional.",
+        ],
         matcher: Patterns(&[
             r"\.ssh/(?:id_|authorized_keys|config|known_hosts|\*)",
             r"\.aws/(?:credentials|config)|\.config/gcloud|\.azure/|\.kube/config|\.docker/config\.json",
@@ -82,8 +92,19 @@ pub(super) const RULES: &[Rule] = &[
         name: "private-path",
         level: Level::Warning,
         explanation: "is a path of one person's machine: useless to others, and it tells who they are",
-        examples: &["cd /home/sam/src/orchard", "Open /Users/sam/notes.md.", "type C:\\Users\\sam\\a.txt", "/root/build.sh"],
-        counter_examples: &["cd ~/src", "Look in /etc/hosts.", "/usr/bin/env python3", "the /home page", "GET /users/42"],
+        examples: &[
+            "cd /home/sam/src/orchard",
+            "Open /Users/sam/notes.md.",
+            "type C:\\Users\\sam\\a.txt",
+            "/root/build.sh",
+        ],
+        counter_examples: &[
+            "cd ~/src",
+            "Look in /etc/hosts.",
+            "/usr/bin/env python3",
+            "the /home page",
+            "GET /users/42",
+        ],
         matcher: Patterns(&[
             r"(?:^|[\s=:(\x22'])/home/[a-z_][\w.-]*/\S",
             r"(?-i:/Users/)[a-z_][\w.-]*/\S",
@@ -100,7 +121,9 @@ const SHORTEST: usize = 24;
 fn high_entropy(added: &Added<'_>, _: &Context<'_>) -> Vec<(Option<usize>, String)> {
     let mut places = Vec::new();
     for (line, text) in &added.lines {
-        let mut words = text.split(|c: char| !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '=' | '-')));
+        let mut words = text.split(|c: char| {
+            !(c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '_' | '=' | '-'))
+        });
         if let Some(word) = words.find(|word| is_random(word)) {
             places.push((Some(*line), word.to_owned()));
             if places.len() > super::super::MAX_FINDINGS {
@@ -119,7 +142,9 @@ fn is_random(word: &str) -> bool {
     }
     let hex = word.len() >= 32 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
     let has = |test: fn(&u8) -> bool| word.bytes().filter(test).count();
-    let mixed = has(u8::is_ascii_digit) >= 3 && has(u8::is_ascii_uppercase) >= 3 && has(u8::is_ascii_lowercase) >= 3;
+    let mixed = has(u8::is_ascii_digit) >= 3
+        && has(u8::is_ascii_uppercase) >= 3
+        && has(u8::is_ascii_lowercase) >= 3;
     let path = word.matches('/').count() > 3;
     hex && has(u8::is_ascii_digit) >= 4 || mixed && !path && entropy(word) > 3.8
 }
@@ -131,5 +156,8 @@ fn entropy(word: &str) -> f64 {
         *counts.entry(byte).or_default() += 1.0;
     }
     let length = word.len() as f64;
-    counts.values().map(|count| -(count / length) * (count / length).log2()).sum()
+    counts
+        .values()
+        .map(|count| -(count / length) * (count / length).log2())
+        .sum()
 }

@@ -78,7 +78,11 @@ pub(super) const RULES: &[Rule] = &[
             "The expected answer is 42.",
             "The validation tasks ask for JSON.",
         ],
-        counter_examples: &["Judge for yourself whether a test is missing.", "The build has a score card.", "Evaluate the expression first."],
+        counter_examples: &[
+            "Judge for yourself whether a test is missing.",
+            "The build has a score card.",
+            "Evaluate the expression first.",
+        ],
         matcher: Patterns(&[
             r"\b(?:the|this|our|an?|any)\s+(?:auto-?)?(?:grader|judge|scorer|evaluator|assessor|optimizer)\b",
             r"\b(?:being|be|are|is)\s+(?:graded|evaluated|scored|judged|benchmarked)\b",
