@@ -87,6 +87,7 @@ fn plain(line: &str) -> String {
     let seen: String = line
         .chars()
         .filter(|c| !is_hidden(*c) && *c != '`')
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
         .collect();
     seen.replace("**", "").trim_end().to_owned()
 }

@@ -38,14 +38,28 @@ pub(super) enum Matcher {
 pub(super) type Look = fn(&Added<'_>, &Context<'_>) -> Vec<(Option<usize>, String)>;
 
 impl Rule {
-    /// All patterns as one.
+    /// All patterns as one. Classes and word boundaries are those of ASCII: the text that is
+    /// searched has only plain blanks, and the automata stay a tenth of the size.
     pub(super) fn pattern(&self) -> Option<String> {
-        match self.matcher {
-            Matcher::Patterns(patterns) => Some(format!("(?im)(?:{})", patterns.join("|"))),
-            Matcher::Function(_) => None,
-        }
+        let Matcher::Patterns(patterns) = self.matcher else {
+            return None;
+        };
+        let pattern = ASCII_CLASSES
+            .iter()
+            .fold(patterns.join("|"), |pattern, (class, ascii)| {
+                pattern.replace(class, ascii)
+            });
+        Some(format!("(?im)(?:{pattern})"))
     }
 }
+
+const ASCII_CLASSES: &[(&str, &str)] = &[
+    (r"\b", "(?-u:\\b)"),
+    (r"\s", "[\t\n\r ]"),
+    (r"\S", "[^\t\n\r \0]"),
+    (r"\w", "[0-9A-Za-z_]"),
+    (r"\d", "[0-9]"),
+];
 
 /// All rules.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
