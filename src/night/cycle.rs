@@ -15,6 +15,7 @@ use skillopt_staging::{AllowedRoots, StagingArea};
 use super::document::{Document, DocumentError, DocumentKind};
 use super::event::{NightEvent, Watch};
 use super::gather::{GatherError, Gatherer};
+use super::housekeeping;
 use super::mine;
 use super::observers::{All, Recorder};
 use super::report::{NightReport, TaskCounts};
@@ -220,6 +221,7 @@ impl Work<'_> {
         models: impl FnOnce(&Path) -> Result<Arc<Models>, ModelError>,
         report: &mut NightReport,
     ) -> Result<(), NightError> {
+        self.tidy(report);
         let sessions = self.harvest(plan, report)?;
         let tasks = self.mine(&sessions, report)?;
         if tasks.len() < MIN_TASKS {
@@ -260,6 +262,20 @@ impl Work<'_> {
         report.usage = models.meter.snapshot().by_stage();
         report.usd = Some(models.budget.spent().usd).filter(|usd| *usd > 0.0);
         result
+    }
+
+    /// Closes and deletes what is too old. A night goes on without.
+    fn tidy(&self, report: &mut NightReport) {
+        let paths = self.night.paths;
+        let keep_days = self.night.config.staging.keep_days;
+        let tidied = StagingArea::open(&paths.staging())
+            .and_then(|area| housekeeping::tidy(&area, &paths.state, keep_days, Timestamp::now()));
+        match tidied {
+            Ok(notes) => report.notes.extend(notes),
+            Err(error) => report
+                .notes
+                .push(format!("old proposals were not put in order: {error}")),
+        }
     }
 
     /// Reads the logs, keeps the sessions, and gives those within scope.

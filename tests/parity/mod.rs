@@ -18,6 +18,7 @@ mod deviations;
 mod engine;
 mod engine_state;
 mod sleep;
+mod staging;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -60,6 +61,7 @@ fn groups() -> Vec<Group> {
         engine::GROUPS,
         engine_state::GROUPS,
         sleep::GROUPS,
+        staging::GROUPS,
         bench::GROUPS,
     ]
     .into_iter()
