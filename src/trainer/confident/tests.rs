@@ -37,7 +37,11 @@ fn a_plain_improvement_is_accepted_early() {
 fn a_plain_loss_is_rejected_early() {
     let mut test = test(30, 1);
     play(&mut test, |draw| {
-        Some(if draw.item % 2 == 0 { -1.0 } else { 0.0 })
+        Some(if draw.item.is_multiple_of(2) {
+            -1.0
+        } else {
+            0.0
+        })
     });
     assert_eq!(test.decision(), Decision::Reject);
     assert!(test.estimate().evidence_against >= 5.0);
@@ -183,7 +187,7 @@ fn noisy(draw: Draw, salt: u64) -> Option<f64> {
     match random.below(8) {
         0..=2 => Some(1.0),
         3 => Some(-1.0),
-        4 if draw.item % 3 == 0 => None,
+        4 if draw.item.is_multiple_of(3) => None,
         _ => Some(0.0),
     }
 }
