@@ -10,6 +10,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use skillopt_files::{Lock, LockError, read_text, write_atomic_json};
 use skillopt_harvesters::Session;
+use skillopt_harvesters::report::SkipReason;
 use skillopt_staging::{AllowedRoots, StagingArea};
 
 use super::document::{Document, DocumentError, DocumentKind};
@@ -214,6 +215,21 @@ struct Work<'a> {
     dir: PathBuf,
 }
 
+/// Why a night ends before training.
+fn too_few(tasks: &[Task], report: &NightReport) -> String {
+    let old = report.harvest.skip_counts.get(&SkipReason::TooOld);
+    match (report.sessions, old) {
+        (0, Some(old)) => format!(
+            "no session is newer than the last night's; {old} older ones are left alone \
+             (--since 30d reads them again)"
+        ),
+        _ => format!(
+            "{} tasks are too few: one is needed to learn from and one to hold out",
+            tasks.len()
+        ),
+    }
+}
+
 impl Work<'_> {
     async fn phases(
         &self,
@@ -225,10 +241,7 @@ impl Work<'_> {
         let sessions = self.harvest(plan, report)?;
         let tasks = self.mine(&sessions, report)?;
         if tasks.len() < MIN_TASKS {
-            report.notes.push(format!(
-                "{} tasks are too few: one is needed to learn from and one to hold out",
-                tasks.len()
-            ));
+            report.notes.push(too_few(&tasks, report));
             return Ok(());
         }
         let documents = self.readable(plan, report);
@@ -290,8 +303,7 @@ impl Work<'_> {
         self.watch.watch(&NightEvent::Harvested {
             sessions: report.sessions,
             files: report.harvest.files_read,
-            skipped: report.harvest.skip_counts.values().sum::<u64>()
-                + report.harvest.flaw_counts.values().sum::<u64>(),
+            skipped: report.harvest.losses(),
         });
         Ok(gathered.sessions)
     }
