@@ -9,6 +9,7 @@ use super::flags::ConfigArgs;
 use super::models as cli_models;
 use crate::bench::check::{Finding, Kind};
 use crate::bench::dataset::{DataError, Dataset, train_size};
+use crate::bench::estimate::{Estimate, Sizes};
 use crate::bench::layout::Rows;
 use crate::bench::ratio::{Cut, RatioSplit};
 use crate::bench::searchqa::{self, SearchQa};
@@ -22,6 +23,7 @@ use crate::trainer::environment::Split;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
 use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
+use crate::trainer::statistics::Prices;
 
 /// Most tokens of a reply when the configuration does not say.
 const DEFAULT_REPLY_TOKENS: u32 = 16_384;
@@ -172,6 +174,23 @@ pub(super) fn models(config: &EngineConfig, limits: &[String]) -> Result<ModelsC
     Ok(models)
 }
 
+/// What the run would take.
+pub(super) fn estimate(plan: &Plan, settings: &Settings, skill: &str) -> Result<Estimate, Failure> {
+    let count = |split| plan.dataset.split(split).len();
+    let sizes = Sizes {
+        train: count(Split::Train),
+        selection: count(Split::Selection),
+        test: count(Split::Test),
+    };
+    let (mut chars, mut items) = (0, 0);
+    for item in plan.dataset.all() {
+        chars += SearchQa::prompt_chars(item, skill).map_err(|error| Failure::situation(&error))?;
+        items += 1;
+    }
+    let average = chars as f64 / f64::from(items.max(1));
+    Ok(Estimate::of(settings, sizes, average))
+}
+
 /// The environment over `dataset`.
 pub(super) fn environment(
     config: &EngineConfig,
@@ -238,6 +257,10 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         selection_items: evaluation.sel_env_num.unwrap_or(0),
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,
+        prices: Prices {
+            optimizer: config.model.optimizer_price,
+            target: config.model.target_price,
+        },
         ..Settings::default()
     }
 }

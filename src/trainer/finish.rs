@@ -7,7 +7,7 @@ use super::Trained;
 use super::Trainer;
 use super::environment::{Environment, Split};
 use super::error::TrainError;
-use super::evaluation::Scores;
+use super::evaluation::{ItemScore, Scores};
 use super::event::Event;
 use super::first;
 use super::gate::{SELECTION_SAMPLE, means};
@@ -35,7 +35,13 @@ impl<E: Environment> Trainer<'_, E> {
         }
         state.usage = self.usage.now(&self.meter);
         let wall_time_s = started.elapsed().as_secs_f64();
-        let summary = Summary::of(&state, &self.settings.gate, measured, wall_time_s);
+        let summary = Summary::of(
+            &state,
+            &self.settings.gate,
+            &measured,
+            &self.settings.prices,
+            wall_time_s,
+        );
         self.observers.emit(&Event::Checkpoint { state: &state })?;
         self.observers.emit(&Event::RunFinished {
             summary: &summary,
@@ -87,19 +93,19 @@ impl<E: Environment> Trainer<'_, E> {
             .test(&state.initial_skill, "test_eval_baseline")
             .await?;
         measured.test_best = if state.best.skill == state.initial_skill {
-            measured.test_baseline
+            measured.test_baseline.clone()
         } else {
             self.test(&state.best.skill, "test_eval").await?
         };
         measured.test_final = if state.current.skill == state.best.skill {
-            measured.test_best
+            measured.test_best.clone()
         } else {
             self.test(&state.current.skill, "test_eval_final").await?
         };
         Ok(())
     }
 
-    async fn test(&self, skill: &str, dir: &str) -> Result<Option<Scores>, TrainError> {
+    async fn test(&self, skill: &str, dir: &str) -> Result<Vec<ItemScore>, TrainError> {
         let items = first(
             self.environment.items(Split::Test),
             self.settings.test_items,
@@ -107,6 +113,6 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(self
             .evaluate(items, skill, TEST_SAMPLE, dir)
             .await?
-            .scores())
+            .item_scores())
     }
 }

@@ -134,7 +134,8 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
         "starts_a_skill" => input["scaffold"].is_string(),
         "scaffold_reads_back" => block::scaffold_reads_back(vector, ours),
         "one_slow_region_at_most" => block::one_slow_region_at_most(vector, ours),
-        _ => panic!("no such condition: {name}"),
+        _ => super::checks_data::holds(name, vector, ours)
+            .unwrap_or_else(|| panic!("no such condition: {name}")),
     }
 }
 

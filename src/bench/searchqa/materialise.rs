@@ -269,7 +269,7 @@ mod tests {
             let mut materialiser = Materialiser::new(&manifest(&["k"])).unwrap();
             materialiser.see(&json!({"header": {}})).unwrap();
             materialiser.see(&row).unwrap();
-            assert_eq!(materialiser.finish().unwrap().train, [item.clone()]);
+            assert_eq!(materialiser.finish().unwrap().train[..], [&item][..]);
         }
     }
 
