@@ -31,7 +31,12 @@ fn sessions() -> usize {
     let of_a_person = |session: &&serde_json::Value| {
         session["harvest"] == true && (session["agent"] == "claude" || session["agent"] == "codex")
     };
-    truth["sessions"].as_array().unwrap().iter().filter(of_a_person).count()
+    truth["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(of_a_person)
+        .count()
 }
 
 fn with_real_logs() -> Machine {
@@ -167,7 +172,11 @@ fn without_a_model_a_night_still_reports_what_it_found() {
     let machine = with_real_logs();
     let ran = machine.run(&["run"]);
     assert_eq!(ran.code, Some(4), "{}", ran.stderr);
-    assert!(ran.stdout.contains(&sessions().to_string()), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains(&sessions().to_string()),
+        "{}",
+        ran.stdout
+    );
     assert!(
         ran.stderr.contains("OPENAI_COMPATIBLE_BASE_URL"),
         "{}",
@@ -289,7 +298,11 @@ fn damaged_logs_cost_only_themselves() {
 fn a_night_is_planned_without_a_call() {
     let machine = with_real_logs();
     let ran = machine.ok(&["run", "--dry-run"]);
-    assert!(ran.stdout.contains("tasks      40"), "at most 40: {}", ran.stdout);
+    assert!(
+        ran.stdout.contains("tasks      40"),
+        "at most 40: {}",
+        ran.stdout
+    );
     assert!(!machine.path("state/runs").exists());
 }
 

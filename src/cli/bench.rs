@@ -16,10 +16,12 @@ use crate::bench::searchqa::{self, SearchQa};
 use crate::bench::split::SplitRatio;
 use crate::config::EngineConfig;
 use crate::config::launch::{self, Command, Request};
-use crate::config::modes::{AppendixSource, SplitMode};
+use crate::config::modes::{AppendixSource, GateRuleName, SplitMode};
 use crate::config::night::NightBudget;
 use crate::model::{ChatModel, ModelsConfig};
+use crate::trainer::confident::ConfidentSettings;
 use crate::trainer::environment::Split;
+use crate::trainer::gate::GateRule;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
 use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
@@ -227,6 +229,7 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
     let evaluation = &config.evaluation;
     Settings {
         epochs: u32::try_from(config.train.num_epochs).unwrap_or(u32::MAX),
+        train_size: config.train.train_size.unwrap_or(0),
         batch_size: config.train.batch_size,
         accumulation: config.train.accumulation,
         seed: config.train.seed,
@@ -254,6 +257,22 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
                 words: evaluation.leading_words.clone(),
             }),
         },
+        gate_rule: match evaluation.gate_rule {
+            GateRuleName::Strict => GateRule::Strict {
+                full_scores: evaluation.gate_full_scores,
+            },
+            GateRuleName::Confident => GateRule::Confident(ConfidentSettings {
+                alpha: evaluation.gate_alpha,
+                reject_level: evaluation.gate_reject_level,
+                smallest_gain: evaluation.gate_smallest_gain,
+                max_repeats: evaluation.gate_max_repeats.max(1),
+                coverage_floor: evaluation.coverage_floor,
+            }),
+        },
+        no_regression: evaluation.gate_no_regression,
+        prescreen: evaluation.gate_prescreen,
+        attribute: evaluation.gate_attribute,
+        coverage_floor: evaluation.coverage_floor,
         selection_items: evaluation.sel_env_num.unwrap_or(0),
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,
@@ -261,7 +280,6 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
             optimizer: config.model.optimizer_price,
             target: config.model.target_price,
         },
-        ..Settings::default()
     }
 }
 

@@ -13,7 +13,7 @@ use super::models;
 use super::progress::{Progress, TrainingProgress};
 use crate::bench::eval::{EvalSummary, Scope};
 use crate::config::launch::Command;
-use crate::trainer::evaluation::evaluate;
+use crate::trainer::evaluation::Evaluator;
 use crate::trainer::event::Observers;
 use crate::trainer::run_dir::RunDir;
 
@@ -57,7 +57,13 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         context.printer.progress(),
         context.printer.is_quiet(),
     )));
-    let evaluation = evaluate(&environment, &observers, &items, &skill_text, "eval", ".")
+    let evaluator = Evaluator {
+        environment: &environment,
+        observers: &observers,
+        dir: ".",
+    };
+    let evaluation = evaluator
+        .evaluate(&items, &skill_text, "eval")
         .await
         .map_err(|error| models::training_failure(&error, Some(&models)))?;
     let skill = std::path::absolute(&args.skill).unwrap_or(args.skill);

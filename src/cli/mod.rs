@@ -20,6 +20,7 @@ mod revert;
 mod review;
 mod run;
 mod selection;
+mod selftest;
 mod staged;
 mod status;
 mod train;
@@ -86,6 +87,8 @@ enum Command {
     Eval(eval::Args),
     /// Cut, check and put together benchmark data.
     Data(data::Args),
+    /// Check by simulation what the program promises.
+    Selftest(selftest::Args),
     /// A whole night on bundled sessions with a scripted model: no key, no network.
     Demo(demo::Args),
 }
@@ -124,6 +127,7 @@ impl Cli {
             Command::Train(args) => train::run(&context, args).await,
             Command::Eval(args) => eval::run(&context, args).await,
             Command::Data(args) => data::run(&context, args),
+            Command::Selftest(args) => selftest::run(&context, args),
             Command::Demo(args) => demo::run(&context, args).await,
         }
     }

@@ -85,7 +85,7 @@ pub(super) fn results(printer: Printer, summary: &Summary, out_root: &Path) {
         summary.total_accepts,
         summary.total_rejects,
         summary.total_undecided,
-        summary.total_skips
+        summary.steps_without_candidate()
     ));
     printer.line(costs(summary).to_string());
     for name in ["best_skill.md", "report.html"] {

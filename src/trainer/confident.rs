@@ -154,7 +154,7 @@ impl ConfidentTest {
     /// number from −1 to 1. The test is then as it was.
     pub fn record(&mut self, draw: Draw, difference: Option<f64>) -> Result<(), RecordError> {
         if let Some(d) = difference
-            && !(d.abs() <= 1.0 + ROUNDING)
+            && (d.is_nan() || d.abs() > 1.0 + ROUNDING)
         {
             return Err(RecordError::OutOfRange(d));
         }

@@ -218,6 +218,23 @@ impl Rollout {
     }
 }
 
+/// What an environment that reflects by itself is given.
+#[derive(Debug, Clone, Copy)]
+pub struct Study<'a> {
+    /// Where the microbatch's artefacts belong, relative to the run directory.
+    pub dir: &'a str,
+    /// The skill under which the rollouts were made.
+    pub skill: &'a str,
+    /// The rollouts, in item order.
+    pub rollouts: &'a [Rollout],
+    /// What earlier steps of the epoch tried, as text; blank when nothing.
+    pub history: &'a str,
+    /// The memory of earlier epochs; blank when there is none.
+    pub meta_skill: &'a str,
+    /// The batch's seed.
+    pub seed: i64,
+}
+
 /// Items by split, and how to attempt one under a given skill.
 pub trait Environment: Send + Sync {
     /// The name under which configuration and reports know it.
@@ -226,10 +243,29 @@ pub trait Environment: Send + Sync {
     /// The items of a split, in their fixed order.
     fn items(&self, split: Split) -> &[Item];
 
+    /// How many attempts may run at once. The gate scores in waves of at least this many, so that
+    /// stopping early costs no time.
+    fn parallelism(&self) -> usize {
+        8
+    }
+
     /// What the analysts should know about this environment's failures, beyond the general
     /// instructions; `None` when there is nothing to add.
     fn analyst_guidance(&self) -> Option<&str> {
         None
+    }
+
+    /// Makes a batch of `count` train items from `seed`, in an environment that has no list of them,
+    /// such as a simulator (engine 5.4). `None`: batches are cut from [`Environment::items`].
+    fn draw(&self, _count: usize, _seed: i64) -> Option<Vec<Item>> {
+        None
+    }
+
+    /// Studies a microbatch's rollouts in place of the analysts (engine 6), in an environment that
+    /// knows better than a model what its failures call for. The patches have the shape of an
+    /// analyst's reply (engine 8.3). `None`: the analysts do it.
+    fn reflect(&self, _study: &Study<'_>) -> impl Future<Output = Option<Vec<Value>>> + Send {
+        async { None }
     }
 
     /// Attempts `item` under `skill`. `sample` names the draw: equal samples of equal attempts

@@ -11,12 +11,16 @@ use super::batches;
 use super::candidate::Candidate;
 use super::environment::{Environment, Item, Split};
 use super::error::TrainError;
+use super::evaluation::Scores;
 use super::event::Event;
+use super::gate::Judged;
 use super::gate_rule::GateAction;
 use super::longitudinal::{Longitudinal, Sample, compare};
 use super::optimizer::{Question, REPLY_TOKENS};
 use super::optimizer_reply::{Guidance, guidance};
+use super::pairs::PairPolicy;
 use super::patch::Patch;
+use super::plan::draw;
 use super::state::{Scored, State};
 use crate::skill::region::{self, RegionKind};
 
@@ -59,7 +63,7 @@ impl<E: Environment> Trainer<'_, E> {
             state.current.origin = "slow_update_placeholder_epoch_01".to_owned();
         }
         let result = json!({"action": "inject_placeholder", "epoch": epoch});
-        self.record_slow_update(epoch, &result, None)
+        self.record_slow_update(epoch, &result)
     }
 
     async fn slow_update(
@@ -72,14 +76,8 @@ impl<E: Environment> Trainer<'_, E> {
         let clock = Instant::now();
         let written = self.ask_for_guidance(epoch, previous, pairs, state).await?;
         let Some(written) = written else {
-            let action = if pairs.kept.is_empty() {
-                "no_pairs"
-            } else {
-                "no_content"
-            };
-            let result =
-                json!({"action": action, "epoch": epoch, "time_s": clock.elapsed().as_secs_f64()});
-            return self.record_slow_update(epoch, &result, Some(pairs));
+            let result = json!({"action": nothing_written(pairs), "epoch": epoch, "time_s": clock.elapsed().as_secs_f64()});
+            return self.record_slow_update(epoch, &result);
         };
         let skill = region::write_slow(&state.current.skill, &written.content);
         let candidate = Candidate::whole(skill, Patch::default());
@@ -90,7 +88,7 @@ impl<E: Environment> Trainer<'_, E> {
             summary: None,
         })?;
         let (action, selection) = self.take_guidance(epoch, &candidate, &dir, state).await?;
-        let result = json!({
+        let mut result = json!({
             "epoch": epoch,
             "reasoning": written.reasoning,
             "slow_update_content": written.content,
@@ -101,9 +99,12 @@ impl<E: Environment> Trainer<'_, E> {
             "update_origin": "slow_update_momentum",
             "update_target": "the slow-update region of the current skill",
             "action": action.name(),
-            "selection": selection,
         });
-        self.record_slow_update(epoch, &result, Some(pairs))
+        if let (Some(selection), Some(result)) = (selection, result.as_object_mut()) {
+            result.insert("selection_hard".to_owned(), json!(selection.hard));
+            result.insert("selection_soft".to_owned(), json!(selection.soft));
+        }
+        self.record_slow_update(epoch, &result)
     }
 
     /// `None` without pairs to learn from (W-U2), and when the reply has no guidance.
@@ -144,18 +145,17 @@ impl<E: Environment> Trainer<'_, E> {
         candidate: &Candidate,
         dir: &str,
         state: &mut State,
-    ) -> Result<(GateAction, Value), TrainError> {
+    ) -> Result<(GateAction, Option<Scores>), TrainError> {
         let origin = format!("slow_update_epoch_{epoch:02}");
         if !self.settings.slow_update_gated {
             state.current.skill.clone_from(&candidate.skill);
             state.current.origin = origin;
-            return Ok((GateAction::ForceAccept, Value::Null));
+            return Ok((GateAction::ForceAccept, None));
         }
         let gate = self.gate_of(true);
         let dir = format!("{dir}/selection_eval");
-        let (verdict, scores) = gate
-            .judge(self.environment, &self.observers, candidate, state, &dir)
-            .await?;
+        let Judged { verdict, scores } =
+            gate.judge(&self.evaluator(&dir), candidate, state).await?;
         if let Some(scores) = scores {
             state.selections.insert(candidate.hash.clone(), scores);
         }
@@ -172,31 +172,20 @@ impl<E: Environment> Trainer<'_, E> {
             }
             state.current = scored;
         }
-        Ok((
-            verdict.action,
-            serde_json::to_value(verdict.scores).unwrap_or_default(),
-        ))
+        Ok((verdict.action, verdict.scores))
     }
 
-    fn record_slow_update(
-        &self,
-        epoch: u32,
-        result: &Value,
-        pairs: Option<&Longitudinal>,
-    ) -> Result<(), TrainError> {
+    fn record_slow_update(&self, epoch: u32, result: &Value) -> Result<(), TrainError> {
         self.observers.emit(&Event::SlowUpdated {
             epoch,
             dir: &format!("slow_update/epoch_{epoch:02}"),
             result,
-            pairs: pairs.map(|pairs| pairs.kept.as_slice()),
-            all_pairs: pairs
-                .filter(|pairs| pairs.all.len() != pairs.kept.len())
-                .map(|pairs| pairs.all.as_slice()),
         })?;
         Ok(())
     }
 
-    /// The optimizer's memory; what it had stays when an epoch adds nothing (W-U6).
+    /// The optimizer's memory; what it had stays when an epoch adds nothing (W-U6), and without
+    /// pairs nothing is asked (W-U2).
     async fn meta_skill(
         &self,
         epoch: u32,
@@ -220,21 +209,13 @@ impl<E: Environment> Trainer<'_, E> {
             Some(pairs) => pairs,
             None => self.longitudinal(epoch, previous, current, &dir).await?,
         };
-        let question = Question {
-            stage: "meta_skill",
-            template: "meta_skill",
-            context: context! {
-                previous_skill => previous,
-                skill => current,
-                memory => &state.meta_skill,
-                comparison => pairs.text(),
-                pairs => pairs.kept.len(),
-            },
-            sample: &dir,
-            max_tokens: REPLY_TOKENS,
+        let written = match pairs.kept.as_slice() {
+            [] => None,
+            _ => {
+                self.ask_for_memory(previous, current, &pairs, &state.meta_skill, &dir)
+                    .await?
+            }
         };
-        let reply = self.optimizer("").ask(question).await?.value();
-        let written = reply.and_then(|reply| guidance(&reply, "meta_skill_content"));
         let time_s = clock.elapsed().as_secs_f64();
         let result = match written {
             Some(written) => {
@@ -247,7 +228,9 @@ impl<E: Environment> Trainer<'_, E> {
                     "time_s": time_s,
                 })
             }
-            None => json!({"action": "no_content", "epoch": epoch, "time_s": time_s}),
+            None => {
+                json!({"action": nothing_written(&pairs), "epoch": epoch, "time_s": time_s})
+            }
         };
         self.observers.emit(&Event::MetaSkillWritten {
             epoch,
@@ -257,6 +240,32 @@ impl<E: Environment> Trainer<'_, E> {
         Ok(())
     }
 
+    async fn ask_for_memory(
+        &self,
+        previous: &str,
+        current: &str,
+        pairs: &Longitudinal,
+        memory: &str,
+        dir: &str,
+    ) -> Result<Option<Guidance>, TrainError> {
+        let question = Question {
+            stage: "meta_skill",
+            template: "meta_skill",
+            context: context! {
+                previous_skill => previous,
+                skill => current,
+                memory => memory,
+                comparison => pairs.text(),
+                pairs => pairs.kept.len(),
+            },
+            sample: dir,
+            max_tokens: REPLY_TOKENS,
+        };
+        let reply = self.optimizer("").ask(question).await?.value();
+        Ok(reply.and_then(|reply| guidance(&reply, "meta_skill_content")))
+    }
+
+    /// Compares the two skills on a sample of the train items, and tells.
     async fn longitudinal(
         &self,
         epoch: u32,
@@ -264,20 +273,39 @@ impl<E: Environment> Trainer<'_, E> {
         current: &str,
         dir: &str,
     ) -> Result<Longitudinal, TrainError> {
-        let items = self.environment.items(Split::Train);
         let seed = self.settings.seed + i64::from(epoch) * EPOCH_STRIDE;
-        let shuffled: Vec<Item> = batches::sample(items.len(), items.len(), seed)
-            .into_iter()
-            .filter_map(|index| items.get(index).cloned())
-            .collect();
+        let wanted = self.settings.slow_update_samples;
+        let shuffled: Vec<Item> = match self.environment.items(Split::Train) {
+            [] => draw(self.environment, wanted, seed)?,
+            items => batches::sample(items.len(), items.len(), seed)
+                .into_iter()
+                .filter_map(|index| items.get(index).cloned())
+                .collect(),
+        };
         let sample = Sample {
             items: &shuffled,
-            wanted: self.settings.slow_update_samples,
+            wanted,
             policy: self.settings.pair_policy,
             previous,
             current,
             dir,
         };
-        compare(self.environment, &self.observers, &sample).await
+        let compared = compare(self.environment, &self.observers, &sample).await?;
+        self.observers.emit(&Event::Compared {
+            dir,
+            pairs: &compared.kept,
+            all_pairs: (sample.policy != PairPolicy::Mixed).then_some(compared.all.as_slice()),
+            unmeasured: &compared.unmeasured,
+        })?;
+        Ok(compared)
+    }
+}
+
+/// Why an epoch's end wrote nothing.
+fn nothing_written(pairs: &Longitudinal) -> &'static str {
+    if pairs.kept.is_empty() {
+        "no_pairs"
+    } else {
+        "no_content"
     }
 }

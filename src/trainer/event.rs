@@ -9,6 +9,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::environment::Rollout;
 use super::evaluation::Scores;
@@ -141,12 +142,29 @@ pub enum Event<'a> {
         dir: &'a str,
         /// `slow_result.json`.
         result: &'a Value,
-        /// The pairs that the optimizer saw.
+    },
+    /// The skills of one epoch ago and of now were compared.
+    Compared {
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// The pairs that the optimizer is told about.
         #[serde(skip)]
-        pairs: Option<&'a [Pair]>,
-        /// All pairs, when the policy left some out.
+        pairs: &'a [Pair],
+        /// All pairs, when the policy keeps only some classes.
         #[serde(skip)]
         all_pairs: Option<&'a [Pair]>,
+        /// The items that were not measured under both.
+        unmeasured: &'a [String],
+    },
+    /// A skill was measured on the test split.
+    Tested {
+        /// Where its artefacts belong.
+        dir: &'a str,
+        /// The means over what was measured, if anything was.
+        scores: Option<Scores>,
+        /// The rollouts in item order.
+        #[serde(skip)]
+        rollouts: &'a [Rollout],
     },
     /// The optimizer's memory of an epoch is done.
     MetaSkillWritten {
@@ -156,6 +174,16 @@ pub enum Event<'a> {
         dir: &'a str,
         /// `meta_skill_result.json`.
         result: &'a Value,
+    },
+    /// The edits of an accepted batch were judged one by one.
+    Attributed {
+        /// The step's directory.
+        dir: &'a str,
+        /// What each contributed.
+        attribution: &'a Attribution,
+        /// What is left of the candidate.
+        #[serde(skip)]
+        candidate: &'a Candidate,
     },
     /// The gate spoke.
     GateDecided {

@@ -7,7 +7,7 @@ use super::Trained;
 use super::Trainer;
 use super::environment::{Environment, Split};
 use super::error::TrainError;
-use super::evaluation::{ItemScore, Scores};
+use super::evaluation::{Evaluation, Scores};
 use super::event::Event;
 use super::first;
 use super::gate::{SELECTION_SAMPLE, means};
@@ -51,24 +51,24 @@ impl<E: Environment> Trainer<'_, E> {
     }
 
     /// Notes and ungated guidance changed the current skill after it was scored; it may be better
-    /// than the best one, and is taken for it if so (W-G5). `None` when it is the best one.
+    /// than the best one, and is taken for it if so (W-G5). The final skill's scores, `None` where
+    /// they could not be had.
     async fn validate_final(&self, state: &mut State) -> Result<Option<Scores>, TrainError> {
         if state.current.skill == state.best.skill {
-            return Ok(None);
+            return Ok(means(state.selection_of(&state.best)));
         }
         let hash = skill_hash(&state.current.skill);
         if !state.selections.contains_key(&hash) {
             let dir = "final_selection_eval";
             let items = self.selection_items();
-            let evaluation = self
-                .evaluate(items, &state.current.skill, SELECTION_SAMPLE, dir)
-                .await?;
-            if evaluation.coverage() < self.settings.coverage_floor {
-                return Ok(None);
+            let skill = &state.current.skill;
+            let evaluation = self.evaluate(items, skill, SELECTION_SAMPLE, dir).await;
+            match self.unless_outage(evaluation, dir)? {
+                Some(e) if e.coverage() >= self.settings.coverage_floor => {
+                    state.selections.insert(hash.clone(), e.item_scores());
+                }
+                _ => return Ok(None),
             }
-            state
-                .selections
-                .insert(hash.clone(), evaluation.item_scores());
         }
         let scores = state.selections.get(&hash).and_then(|items| means(items));
         let score = scores.map(|s| {
@@ -89,30 +89,63 @@ impl<E: Environment> Trainer<'_, E> {
 
     /// Measures the initial, the best and the final skill; equal texts are measured once.
     async fn test_all(&self, state: &State, measured: &mut Measured) -> Result<(), TrainError> {
-        measured.test_baseline = self
+        let initial = self
             .test(&state.initial_skill, "test_eval_baseline")
             .await?;
-        measured.test_best = if state.best.skill == state.initial_skill {
-            measured.test_baseline.clone()
+        measured.test_baseline = initial.item_scores();
+        self.tested("test_eval_baseline", &initial)?;
+        let best = if state.best.skill == state.initial_skill {
+            initial
         } else {
             self.test(&state.best.skill, "test_eval").await?
         };
-        measured.test_final = if state.current.skill == state.best.skill {
-            measured.test_best.clone()
+        measured.test_best = best.item_scores();
+        self.tested("test_eval", &best)?;
+        let dir = "test_eval_final";
+        let last = if state.current.skill == state.best.skill {
+            Some(best)
         } else {
-            self.test(&state.current.skill, "test_eval_final").await?
+            let evaluation = self.test(&state.current.skill, dir).await;
+            self.unless_outage(evaluation, dir)?
         };
+        if let Some(last) = last {
+            measured.test_final = last.item_scores();
+            self.tested(dir, &last)?;
+        }
         Ok(())
     }
 
-    async fn test(&self, skill: &str, dir: &str) -> Result<Vec<ItemScore>, TrainError> {
+    async fn test(&self, skill: &str, dir: &str) -> Result<Evaluation, TrainError> {
         let items = first(
             self.environment.items(Split::Test),
             self.settings.test_items,
         );
-        Ok(self
-            .evaluate(items, skill, TEST_SAMPLE, dir)
-            .await?
-            .item_scores())
+        self.evaluate(items, skill, TEST_SAMPLE, dir).await
+    }
+
+    fn tested(&self, dir: &str, evaluation: &Evaluation) -> Result<(), TrainError> {
+        self.observers.emit(&Event::Tested {
+            dir,
+            scores: evaluation.scores(),
+            rollouts: &evaluation.rollouts,
+        })?;
+        Ok(())
+    }
+
+    /// The final skill is measured for the record; when it cannot be, the run is told so and is
+    /// complete nevertheless (engine 18.2).
+    fn unless_outage(
+        &self,
+        evaluation: Result<Evaluation, TrainError>,
+        dir: &str,
+    ) -> Result<Option<Evaluation>, TrainError> {
+        match evaluation {
+            Err(error @ TrainError::NothingMeasured { .. }) => {
+                let message = format!("{dir} is left out: {error}");
+                self.observers.emit(&Event::Note { message: &message })?;
+                Ok(None)
+            }
+            other => other.map(Some),
+        }
     }
 }

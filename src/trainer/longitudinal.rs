@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::environment::{Environment, Item, Rollout};
 use super::error::TrainError;
-use super::evaluation::{Evaluation, evaluate};
+use super::evaluation::{Evaluation, Evaluator};
 use super::event::Observers;
 use super::pairs::{Category, Comparison, Pair, PairPolicy};
 use super::trajectory;
@@ -21,9 +21,10 @@ pub struct Longitudinal {
     pub all: Vec<Pair>,
     /// Items that were not.
     pub unmeasured: Vec<String>,
-    /// Mean hard score under the earlier skill.
+    /// Mean hard score of the sample under the earlier skill. What was taken on top of it to find
+    /// more changes is no fair sample, and stays out.
     pub previous_hard: Option<f64>,
-    /// Mean hard score under the current one.
+    /// The same under the current one.
     pub current_hard: Option<f64>,
     trajectories: BTreeMap<String, (String, String)>,
 }
@@ -58,6 +59,7 @@ pub async fn compare<E: Environment>(
     let mut current = Vec::new();
     let mut taken: Vec<&Item> = Vec::new();
     let mut comparison = Comparison::default();
+    let (mut previous_hard, mut current_hard) = (None, None);
     for (round, batch) in sample.items.chunks(sample.wanted.max(1)).enumerate() {
         let top_up = if round == 0 {
             String::new()
@@ -65,6 +67,10 @@ pub async fn compare<E: Environment>(
             format!("/topup_{round:02}")
         };
         let (before, now) = attempt(environment, observers, sample, batch, &top_up).await?;
+        if round == 0 {
+            previous_hard = before.scores().map(|scores| scores.hard);
+            current_hard = now.scores().map(|scores| scores.hard);
+        }
         previous.extend(before.rollouts);
         current.extend(now.rollouts);
         taken.extend(batch);
@@ -88,8 +94,8 @@ pub async fn compare<E: Environment>(
             .collect(),
         all: comparison.pairs,
         unmeasured: comparison.unmeasured,
-        previous_hard: mean_hard(&previous),
-        current_hard: mean_hard(&current),
+        previous_hard,
+        current_hard,
         trajectories: trajectories(&previous, &current),
     })
 }
@@ -103,16 +109,15 @@ async fn attempt<E: Environment>(
 ) -> Result<(Evaluation, Evaluation), TrainError> {
     let before = format!("{}/rollout_prev{top_up}", sample.dir);
     let now = format!("{}/rollout_curr{top_up}", sample.dir);
+    let (before, now) = (before.as_str(), now.as_str());
+    let evaluator = |dir| Evaluator {
+        environment,
+        observers,
+        dir,
+    };
     try_join(
-        evaluate(
-            environment,
-            observers,
-            items,
-            sample.previous,
-            &before,
-            &before,
-        ),
-        evaluate(environment, observers, items, sample.current, &now, &now),
+        evaluator(before).evaluate(items, sample.previous, before),
+        evaluator(now).evaluate(items, sample.current, now),
     )
     .await
 }
@@ -192,10 +197,6 @@ fn ids(items: &[&Item]) -> Vec<Map<String, Value>> {
 
 fn rows(rollouts: &[Rollout]) -> Vec<Map<String, Value>> {
     rollouts.iter().map(Rollout::row).collect()
-}
-
-fn mean_hard(rollouts: &[Rollout]) -> Option<f64> {
-    super::evaluation::mean(rollouts.iter().filter_map(Rollout::scores)).map(|scores| scores.hard)
 }
 
 fn trajectories(previous: &[Rollout], current: &[Rollout]) -> BTreeMap<String, (String, String)> {

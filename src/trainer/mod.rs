@@ -13,6 +13,7 @@
 
 pub mod aggregate;
 pub mod appendix;
+pub mod attribution;
 pub mod batches;
 pub mod candidate;
 pub mod confident;
@@ -31,11 +32,13 @@ pub mod learning_rate;
 pub mod longitudinal;
 pub mod lr_decision;
 pub mod merge_plan;
+mod microbatch;
 pub mod mt19937;
 pub mod optimizer;
 pub mod optimizer_reply;
 pub mod pairs;
 pub mod patch;
+pub mod plan;
 pub mod prompt;
 pub mod reflect;
 pub mod run_dir;
@@ -44,12 +47,14 @@ pub mod score;
 pub mod select;
 pub mod selection;
 pub mod settings;
+pub mod simulation;
 pub mod state;
 pub mod statistics;
 pub mod step;
 pub mod step_buffer;
 pub mod summary;
 pub mod trajectory;
+mod trial;
 pub mod update;
 pub mod update_mode;
 mod usage;
@@ -60,7 +65,7 @@ use std::time::Instant;
 
 use environment::{Environment, Item, Split};
 use error::TrainError;
-use evaluation::{Evaluation, evaluate};
+use evaluation::{Evaluation, Evaluator};
 use event::{Event, Observers};
 use gate::{Gate, SELECTION_SAMPLE};
 use optimizer::Optimizer;
@@ -111,13 +116,13 @@ impl<'a, E: Environment> Trainer<'a, E> {
         observers: Observers,
     ) -> Result<Self, TrainError> {
         settings.check()?;
-        for split in [Split::Train, Split::Selection] {
-            if environment.items(split).is_empty() {
-                return Err(TrainError::Setup(format!(
-                    "the {split} split of {} has no items",
-                    environment.name()
-                )));
-            }
+        plan::train_size(&settings, environment)?;
+        if environment.items(Split::Selection).is_empty() {
+            return Err(TrainError::Setup(format!(
+                "the {} split of {} has no items; without them no candidate could ever be accepted",
+                Split::Selection,
+                environment.name()
+            )));
         }
         Ok(Self {
             environment,
@@ -136,8 +141,8 @@ impl<'a, E: Environment> Trainer<'a, E> {
     /// [`TrainError`]; the last committed state is good, and training goes on from it.
     pub async fn train(mut self, mut state: State) -> Result<Trained, TrainError> {
         let started = Instant::now();
-        let train_items = self.environment.items(Split::Train);
-        let steps_per_epoch = self.settings.steps_per_epoch(train_items.len());
+        let train_size = plan::train_size(&self.settings, self.environment)?;
+        let steps_per_epoch = self.settings.steps_per_epoch(train_size);
         self.observers.emit(&Event::RunStarted {
             environment: self.environment.name(),
             total_steps: steps_per_epoch.saturating_mul(self.settings.epochs),
@@ -155,7 +160,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
                 // The analysts' short memory is of one epoch (engine 14).
                 state.step_buffer.clear();
             }
-            for plan in step::plan(&self.settings, epoch, train_items) {
+            for plan in plan::steps(&self.settings, self.environment, epoch)? {
                 if plan.step > state.last_completed_step {
                     self.step(&plan, &mut state).await?;
                 }
@@ -177,7 +182,10 @@ impl<'a, E: Environment> Trainer<'a, E> {
     /// The gate of this run; `enabled` is not the run's own switch where guidance is gated apart.
     fn gate_of(&self, enabled: bool) -> Gate<'_> {
         Gate {
-            rule: &self.settings.gate,
+            projection: &self.settings.gate,
+            rule: &self.settings.gate_rule,
+            no_regression: self.settings.no_regression,
+            seed: self.settings.seed,
             coverage_floor: self.settings.coverage_floor,
             enabled,
             items: self.selection_items(),
@@ -226,6 +234,14 @@ impl<'a, E: Environment> Trainer<'a, E> {
         Ok(())
     }
 
+    fn evaluator<'b>(&'b self, dir: &'b str) -> Evaluator<'b, E> {
+        Evaluator {
+            environment: self.environment,
+            observers: &self.observers,
+            dir,
+        }
+    }
+
     async fn evaluate(
         &self,
         items: &[Item],
@@ -233,7 +249,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
         sample: &str,
         dir: &str,
     ) -> Result<Evaluation, TrainError> {
-        evaluate(self.environment, &self.observers, items, skill, sample, dir).await
+        self.evaluator(dir).evaluate(items, skill, sample).await
     }
 }
 

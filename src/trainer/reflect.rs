@@ -12,7 +12,7 @@ use super::event::{Event, Observers};
 use super::mt19937::Mt19937;
 use super::optimizer::{Answer, Optimizer, Question};
 use super::optimizer_reply::appendix_notes;
-use super::patch::{Patch, normalise};
+use super::patch::{Patch, normalise, normalise_all};
 use super::trajectory;
 use super::update_mode::UpdateMode;
 
@@ -107,6 +107,24 @@ pub struct Proposals {
 }
 
 impl Proposals {
+    /// Those of an environment that reflects by itself: raw patches, in order.
+    #[must_use]
+    pub fn of(raw: &[Value], mode: UpdateMode, skill_aware: SkillAware) -> Self {
+        let (failure, success) = normalise_all(raw.iter().map(|raw| (raw, None)), mode);
+        let notes = match skill_aware {
+            SkillAware::Off => Vec::new(),
+            SkillAware::FailureOnly | SkillAware::Both => {
+                raw.iter().flat_map(appendix_notes).collect()
+            }
+        };
+        Self {
+            failure,
+            success,
+            replies: Vec::new(),
+            notes,
+        }
+    }
+
     /// Adds another microbatch's proposals.
     pub fn extend(&mut self, other: Self) {
         self.failure.extend(other.failure);

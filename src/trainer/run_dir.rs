@@ -12,9 +12,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use skillopt_files::{Options, append_line, write_atomic, write_atomic_json};
 
+use super::candidate::Candidate;
 use super::environment::Rollout;
 use super::event::{Event, Observer};
 use super::patch::{Item, Patch};
+use super::score::{Bucket, task_type_buckets};
 use super::state::{State, StepRecord};
 use super::update_mode::UpdateMode;
 use crate::skill::EditReport;
@@ -111,6 +113,15 @@ impl RunDir {
         Ok(Some((patch.items, read_json(&reports)?)))
     }
 
+    /// The candidate document of a step.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn candidate_skill(&self, step: u32) -> io::Result<String> {
+        let path = self.root.join(step_dir(step)).join("candidate_skill.md");
+        skillopt_files::read_text(&path, MAX_STATE_BYTES).map_err(io::Error::other)
+    }
+
     fn commit(&self, state: &State) -> io::Result<()> {
         self.json("history.json", &state.history)?;
         self.text("best_skill.md", &state.best.skill)?;
@@ -131,6 +142,17 @@ impl RunDir {
                 state: state.clone(),
             },
         )
+    }
+
+    fn candidate(&self, dir: &str, candidate: &Candidate) -> io::Result<()> {
+        self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
+        if let Some((name, record)) = &candidate.rewrite {
+            self.json(&format!("{dir}/{name}"), record)?;
+        }
+        if !candidate.reports.is_empty() {
+            self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
+        }
+        Ok(())
     }
 
     fn rollouts(&self, dir: &str, rollouts: &[Rollout]) -> io::Result<()> {
@@ -199,14 +221,14 @@ impl Observer for RunDir {
             } => {
                 self.json(&format!("{dir}/ranked_edits.json"), &patch.to_value(*mode))?;
             }
-            Event::CandidateMade { dir, candidate, .. } => {
-                self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
-                if let Some((name, record)) = &candidate.rewrite {
-                    self.json(&format!("{dir}/{name}"), record)?;
-                }
-                if !candidate.reports.is_empty() {
-                    self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
-                }
+            Event::CandidateMade { dir, candidate, .. } => self.candidate(dir, candidate)?,
+            Event::Attributed {
+                dir,
+                attribution,
+                candidate,
+            } => {
+                self.json(&format!("{dir}/attribution.json"), attribution)?;
+                self.candidate(dir, candidate)?;
             }
             Event::StepFinished { record, state } => {
                 let dir = step_dir(record.step);
@@ -242,20 +264,22 @@ impl Observer for RunDir {
                 let notes = json!({"step_notes": step_notes, "appendix_after": after});
                 self.json(&format!("{dir}/appendix_notes.json"), &notes)?;
             }
-            Event::SlowUpdated {
+            Event::Compared {
                 dir,
-                result,
                 pairs,
                 all_pairs,
                 ..
             } => {
-                if let Some(pairs) = pairs {
-                    self.json(&format!("{dir}/comparison_pairs.json"), pairs)?;
-                }
+                self.json(&format!("{dir}/comparison_pairs.json"), pairs)?;
                 if let Some(pairs) = all_pairs {
                     self.json(&format!("{dir}/comparison_pairs_all.json"), pairs)?;
                 }
+            }
+            Event::SlowUpdated { dir, result, .. } => {
                 self.json(&format!("{dir}/slow_result.json"), result)?;
+            }
+            Event::Tested { dir, rollouts, .. } => {
+                self.json(&format!("{dir}/summary.json"), &by_task_type(rollouts))?;
             }
             Event::MetaSkillWritten { dir, result, .. } => {
                 self.json(&format!("{dir}/meta_skill_result.json"), result)?;
@@ -301,6 +325,25 @@ pub fn step_dir(step: u32) -> String {
 
 fn skill_path(step: u32) -> String {
     format!("skills/skill_v{step:04}.md")
+}
+
+/// The measured rollouts by task type, as `summary.json` of a test evaluation has them.
+fn by_task_type(rollouts: &[Rollout]) -> Value {
+    let rows: Vec<_> = rollouts
+        .iter()
+        .filter(|rollout| rollout.scores().is_some())
+        .map(Rollout::row)
+        .collect();
+    let buckets = task_type_buckets(&rows, &[]).unwrap_or_default();
+    let accuracy = |bucket: &Bucket| bucket.hard / bucket.total.max(1) as f64;
+    buckets
+        .iter()
+        .map(|(name, bucket)| {
+            let line = json!({"total": bucket.total, "hard_acc": accuracy(bucket)});
+            (name.clone(), line)
+        })
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 /// Adds the fields of `more` to `object`.

@@ -23,7 +23,7 @@ pub struct EpochStats {
     pub accepts: usize,
     /// Candidates turned down.
     pub rejects: usize,
-    /// Steps without anything to score.
+    /// Steps in which nobody proposed anything.
     pub skips: usize,
     /// At the epoch's last step.
     pub best_score_at_epoch_end: f64,
@@ -47,7 +47,8 @@ pub struct Summary {
     pub best_selection_hard: Option<f64>,
     /// The best skill's two means on the selection split.
     pub best_selection: Option<Scores>,
-    /// The final skill's mean hard score there, when it is not the best one.
+    /// The final skill's mean hard score there. Notes and ungated guidance change a skill after
+    /// it was scored, so it is measured for itself, also when nothing else is tested (W-G5).
     pub final_selection_hard: Option<f64>,
     /// Its mean soft score.
     pub final_selection_soft: Option<f64>,
@@ -63,8 +64,13 @@ pub struct Summary {
     pub total_accepts: usize,
     /// Candidates turned down.
     pub total_rejects: usize,
-    /// Steps in which nothing could be scored.
+    /// Steps in which nobody proposed anything. The key is the original's, and so is what it
+    /// counts; the next two are the other steps without anything to score.
     pub total_skips: usize,
+    /// Steps whose candidate was the current skill (W-G2).
+    pub total_unchanged: usize,
+    /// Steps in which a rewrite gave no document.
+    pub total_unwritten: usize,
     /// Candidates of which too little could be measured.
     pub total_undecided: usize,
     /// By epoch.
@@ -100,7 +106,7 @@ pub struct Summary {
 pub struct Measured {
     /// The best skill on the selection split.
     pub best_selection: Option<Scores>,
-    /// The final skill there; `None` when it is the best one.
+    /// The final skill there.
     pub final_selection: Option<Scores>,
     /// The initial skill on the test split; no items when it was not measured.
     pub test_baseline: Vec<ItemScore>,
@@ -153,7 +159,9 @@ impl Summary {
             total_steps: state.history.len(),
             total_accepts: count(GateAction::is_accept),
             total_rejects: count(|a| a == GateAction::Reject),
-            total_skips: count(is_skip),
+            total_skips: count(|a| a == GateAction::SkipNoPatches),
+            total_unchanged: count(|a| a == GateAction::SkipNoChange),
+            total_unwritten: count(|a| a == GateAction::SkipNoRewrite),
             total_undecided: count(|a| a == GateAction::Undecided),
             epoch_stats: epochs(&state.history),
             baseline_test_hard: test_baseline.map(|s| s.hard),
@@ -175,17 +183,18 @@ impl Summary {
     }
 }
 
+impl Summary {
+    /// Steps in which there was nothing to score, whatever the cause.
+    #[must_use]
+    pub fn steps_without_candidate(&self) -> usize {
+        self.total_skips + self.total_unchanged + self.total_unwritten
+    }
+}
+
 fn delta(after: Option<Scores>, before: Option<Scores>) -> Option<f64> {
     after
         .zip(before)
         .map(|(after, before)| after.hard - before.hard)
-}
-
-fn is_skip(action: GateAction) -> bool {
-    matches!(
-        action,
-        GateAction::SkipNoPatches | GateAction::SkipNoChange | GateAction::SkipNoRewrite
-    )
 }
 
 fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
@@ -208,7 +217,7 @@ fn epochs(history: &[StepRecord]) -> Vec<EpochStats> {
         epoch.steps.push(record.step);
         epoch.accepts += usize::from(record.action.is_accept());
         epoch.rejects += usize::from(record.action == GateAction::Reject);
-        epoch.skips += usize::from(is_skip(record.action));
+        epoch.skips += usize::from(record.action == GateAction::SkipNoPatches);
         epoch.best_score_at_epoch_end = record.best_score;
         epoch.current_score_at_epoch_end = record.current_score;
     }

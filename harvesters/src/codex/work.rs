@@ -336,6 +336,12 @@ impl Work {
             }),
             ..new_call(&item.id, "exec_command", spot)
         };
+        // A script's own call that an item tells of under the same id ran this command.
+        if let Some(known) = to.call_mut(&item.id)
+            && known.command.is_none()
+        {
+            known.command.clone_from(&call.command);
+        }
         let edits = self.patches.remove(&item.id).unwrap_or_default();
         let result = CallResult {
             output: item.output.clone(),

@@ -122,7 +122,7 @@ pub fn render(
             accepts => summary.total_accepts,
             rejects => summary.total_rejects,
             undecided => summary.total_undecided,
-            skips => summary.total_skips,
+            skips => summary.steps_without_candidate(),
         },
         scores => Shown::from_safe_string(score_chart(&curves(state, summary))),
         edits => Shown::from_safe_string(edits_chart(&state.history)),

@@ -269,7 +269,10 @@ mod tests {
             let mut materialiser = Materialiser::new(&manifest(&["k"])).unwrap();
             materialiser.see(&json!({"header": {}})).unwrap();
             materialiser.see(&row).unwrap();
-            assert_eq!(materialiser.finish().unwrap().train[..], [&item][..]);
+            assert_eq!(
+                materialiser.finish().unwrap().train,
+                std::slice::from_ref(&item)
+            );
         }
     }
 

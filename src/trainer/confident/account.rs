@@ -36,6 +36,8 @@ pub(super) struct Account {
     sum: f64,
     squares: f64,
     draws: f64,
+    /// The largest gain of a draw so far.
+    largest: f64,
 }
 
 impl Account {
@@ -49,6 +51,7 @@ impl Account {
             sum: 0.0,
             squares: 0.0,
             draws: 0.0,
+            largest: 0.0,
         }
     }
 
@@ -58,6 +61,7 @@ impl Account {
         self.sum += x;
         self.squares += x * x;
         self.draws += 1.0;
+        self.largest = self.largest.max(x);
     }
 
     /// Whether the hypothesis is refuted.
@@ -75,8 +79,15 @@ impl Account {
         let square = (PRIOR_SQUARE * PRIOR_DRAWS + self.squares) / (PRIOR_DRAWS + self.draws);
         let deadline = (2.0 * need / (square * left.max(1) as f64)).sqrt();
         let drift = (self.sum / (DRIFT_DRAWS + self.draws)).max(0.0) / square;
-        // No more than a full win needs to reach the line; the last factor absorbs rounding.
-        let enough = need.exp_m1() / self.up * (1.0 + 1e-9);
+        // No more than a win needs to reach the line. Graded scores never win in full: a stake for
+        // the largest win seen reaches it, one for a full win would only ever come closer. The
+        // last factor absorbs rounding.
+        let win = if self.largest > 0.0 {
+            self.largest.min(self.up)
+        } else {
+            self.up
+        };
+        let enough = need.exp_m1() / win * (1.0 + 1e-9);
         deadline
             .max(drift)
             .min(enough)
@@ -88,6 +99,15 @@ impl Account {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn graded_wins_reach_the_line() {
+        let mut account = Account::new(1.0, 1.0, 0.1);
+        for left in (1..=36).rev() {
+            account.take(0.8, left);
+        }
+        assert!(account.reached(), "{}", account.wealth());
+    }
 
     proptest! {
         #[test]

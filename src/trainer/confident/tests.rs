@@ -183,7 +183,7 @@ fn noisy(draw: Draw, salt: u64) -> Option<f64> {
     match random.below(8) {
         0..=2 => Some(1.0),
         3 => Some(-1.0),
-        4 if draw.item % 3 == 0 => None,
+        4 if draw.item.is_multiple_of(3) => None,
         _ => Some(0.0),
     }
 }
@@ -253,4 +253,58 @@ fn each_end_of_the_interval_keeps_its_level() {
     }
     // A tenth is allowed; three standard deviations of 400 runs are 4.5 points.
     assert!(above <= 58 && below <= 58, "{above} {below} of {runs}");
+}
+
+/// Share of `runs` candidates that are accepted when differences come from `draw`.
+fn accepted_share(runs: u64, mut difference: impl FnMut(Draw, &mut Mt19937) -> f64) -> f64 {
+    let mut accepted = 0;
+    for seed in 0..runs {
+        let mut test = test(10, seed);
+        let mut random = Mt19937::new(seed as i64 + 1);
+        play(&mut test, |draw| Some(difference(draw, &mut random)));
+        accepted += u32::from(test.decision() == Decision::Accept);
+    }
+    f64::from(accepted) / runs as f64
+}
+
+#[test]
+fn no_shape_of_a_useless_candidate_is_accepted_more_often_than_allowed() {
+    // Three standard deviations of 600 runs at a tenth are 3.7 points.
+    let allowed = 0.137;
+    // Half of the items always gain what the others always lose.
+    let split = accepted_share(600, |draw, _| if draw.item < 5 { 1.0 } else { -1.0 });
+    // Small wins almost always, a rare large loss.
+    let rare_loss = accepted_share(
+        600,
+        |_, random| {
+            if random.below(10) == 0 { -0.9 } else { 0.1 }
+        },
+    );
+    // Small losses almost always, a rare large win.
+    let rare_win = accepted_share(
+        600,
+        |_, random| {
+            if random.below(10) == 0 { 0.9 } else { -0.1 }
+        },
+    );
+    // Soft scores of all sizes.
+    let soft = accepted_share(600, |_, random| random.next_f64() - random.next_f64());
+    // One item gains a lot, the rest lose a little.
+    let lopsided = accepted_share(600, |draw, random| {
+        let noise = random.next_f64() - 0.5;
+        if draw.item == 0 {
+            0.9
+        } else {
+            -0.1 + 0.2 * noise
+        }
+    });
+    for (shape, share) in [
+        ("split", split),
+        ("rare loss", rare_loss),
+        ("rare win", rare_win),
+        ("soft", soft),
+        ("lopsided", lopsided),
+    ] {
+        assert!(share <= allowed, "{shape}: {share}");
+    }
 }

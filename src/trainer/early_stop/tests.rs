@@ -45,8 +45,11 @@ fn projection() -> impl Strategy<Value = GateProjection> {
     })
 }
 
+/// Hard and soft score of each item.
+type Table = Vec<(f64, f64)>;
+
 /// Candidate and current scores of the same items, many of them equal.
-fn tables() -> impl Strategy<Value = (Vec<(f64, f64)>, Vec<(f64, f64)>)> {
+fn tables() -> impl Strategy<Value = (Table, Table)> {
     prop::collection::vec(((score(), score()), (score(), score()), 0..3_u8), 1..40).prop_map(
         |rows| {
             rows.into_iter()
