@@ -85,8 +85,9 @@ async fn serve(stream: TcpStream, delay: Duration) -> std::io::Result<()> {
     }
 }
 
-/// What an optimizer answers, whatever it was asked.
-const OPTIMIZER: &str = r#"{"reasoning":"r","batch_size":8,"failure_summary":[],"success_patterns":[],"selected_indices":[0,1,2,3],"patch":{"reasoning":"r","edits":[{"op":"append","content":"- Answer in few words."}]},"edits":[{"op":"append","content":"- Answer in few words."}]}"#;
+/// What an optimizer answers, whatever it was asked. `NOTE` becomes a number that the request
+/// decides, so that every step makes another candidate.
+const OPTIMIZER: &str = r#"{"reasoning":"r","batch_size":8,"failure_summary":[],"success_patterns":[],"selected_indices":[0,1,2,3],"patch":{"reasoning":"r","edits":[{"op":"append","content":"- Note NOTE."}]},"edits":[{"op":"append","content":"- Note NOTE."}]}"#;
 
 fn completion(body: &[u8]) -> String {
     let is_attempt = find(body, b"\"## Context").is_some();
@@ -98,13 +99,17 @@ fn completion(body: &[u8]) -> String {
             .take(60)
             .map(|byte| usize::from(*byte))
             .sum();
-        if sum.is_multiple_of(2) {
-            "<answer>gold</answer>"
+        let word = if sum.is_multiple_of(2) {
+            "gold"
         } else {
-            "<answer>lead</answer>"
-        }
+            "lead"
+        };
+        format!("<answer>{word}</answer>")
     } else {
-        OPTIMIZER
+        let number = body.iter().fold(7_u32, |number, byte| {
+            number.wrapping_mul(31).wrapping_add(u32::from(*byte))
+        });
+        OPTIMIZER.replace("NOTE", &number.to_string())
     };
     let content = content.replace('"', "\\\"");
     format!(

@@ -87,6 +87,14 @@ pub(super) fn plan(
     })
 }
 
+/// `data.json`: which items a run directory was made with.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct DataRecord {
+    format: u32,
+    fingerprint: String,
+    items: [usize; 3],
+}
+
 impl Plan {
     /// Keeps a cut by ratio beside the run, or refuses to go on with another one than the run has.
     pub(super) fn keep_split(&self) -> Result<(), Failure> {
@@ -94,6 +102,35 @@ impl Plan {
             return Ok(());
         };
         cut.keep(dir).map_err(|error| Failure::situation(&error))
+    }
+
+    /// Records which items the run is made with, and refuses to go on with others.
+    pub(super) fn same_data(&self, forced: bool) -> Result<(), Failure> {
+        let splits = [Split::Train, Split::Selection, Split::Test];
+        let record = DataRecord {
+            format: 1,
+            fingerprint: self.dataset.fingerprint(),
+            items: splits.map(|split| self.dataset.split(split).len()),
+        };
+        let path = self.out_root.join("data.json");
+        if path.exists() && !forced {
+            let text =
+                skillopt_files::read_text(&path, 1 << 20).map_err(|e| Failure::situation(&e))?;
+            let before: DataRecord =
+                serde_json::from_str(&text).map_err(|e| Failure::situation(&e))?;
+            if before.fingerprint != record.fingerprint {
+                let message = format!(
+                    "{} was made with other items: {:?} of train, val and test then, {:?} now",
+                    self.out_root.display(),
+                    before.items,
+                    record.items
+                );
+                return Err(Failure::new(ExitStatus::Situation, message).hint(
+                    "use another --out-root, or --resume=force to go on with the new items",
+                ));
+            }
+        }
+        skillopt_files::write_atomic_json(&path, &record).map_err(|e| Failure::situation(&e))
     }
 }
 

@@ -133,7 +133,7 @@ impl Progress {
                         .map_or("—".to_owned(), |score| format!("{score:.3}")),
                 ));
             }
-            Event::StepFinished { record, .. } if record.candidate_gate_score.is_none() => {
+            Event::StepFinished { record, .. } if record.gate_metric.is_none() => {
                 self.say(&format!("  step {}: {}", record.step, record.action.name()));
             }
             Event::Note { message } => self.say(&format!("  {message}")),

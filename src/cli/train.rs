@@ -76,6 +76,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let config = &plan.config;
     same_configuration(&out_root, config, args.resume)?;
     plan.keep_split()?;
+    plan.same_data(args.resume == Some(Resume::Force))?;
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
     let state = run
         .load()

@@ -11,14 +11,19 @@ const LEFT: f64 = 46.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 34.0;
 
-/// Room at the right for names and test results.
+/// Room at the right for test results.
 const RIGHT: f64 = 150.0;
+
+/// Room at the right of a chart without them.
+const EDGE: f64 = 12.0;
 
 /// One step's scores.
 pub(super) struct Point {
     pub(super) step: u32,
     pub(super) rollout: f64,
     pub(super) candidate: Option<f64>,
+    /// The most that a candidate could have reached whose scoring stopped early.
+    pub(super) bound: Option<f64>,
     pub(super) current: f64,
     pub(super) best: f64,
     pub(super) outcome: Outcome,
@@ -35,6 +40,7 @@ pub(super) struct Curves {
 /// Where values are on the paper.
 struct Frame {
     height: f64,
+    margin: f64,
     steps: f64,
     low: f64,
     high: f64,
@@ -42,7 +48,7 @@ struct Frame {
 
 impl Frame {
     fn x(&self, step: f64) -> f64 {
-        LEFT + (WIDTH - LEFT - RIGHT) * step / self.steps.max(1.0)
+        LEFT + (self.right() - LEFT) * step / self.steps.max(1.0)
     }
 
     fn y(&self, value: f64) -> f64 {
@@ -51,7 +57,7 @@ impl Frame {
     }
 
     fn right(&self) -> f64 {
-        WIDTH - RIGHT
+        WIDTH - self.margin
     }
 
     fn floor(&self) -> f64 {
@@ -118,20 +124,20 @@ pub(super) fn score_chart(curves: &Curves) -> String {
     let rollouts = curves.points.iter().map(|p| (p.step, p.rollout));
     line(&mut svg, &frame, "rollout", rollouts, false);
     let start = curves.baseline.map(|score| (0, score));
-    let current = curves.points.iter().map(|p| (p.step, p.current));
-    line(
-        &mut svg,
-        &frame,
-        "current",
-        start.into_iter().chain(current),
-        true,
-    );
     let best = curves.points.iter().map(|p| (p.step, p.best));
     line(
         &mut svg,
         &frame,
         "best",
         start.into_iter().chain(best),
+        true,
+    );
+    let current = curves.points.iter().map(|p| (p.step, p.current));
+    line(
+        &mut svg,
+        &frame,
+        "current",
+        start.into_iter().chain(current),
         true,
     );
     for point in &curves.points {
@@ -143,16 +149,14 @@ pub(super) fn score_chart(curves: &Curves) -> String {
             point.step,
             point.rollout
         );
-        if let Some(score) = point.candidate {
-            let word = word(point.outcome);
-            mark(
-                &mut svg,
-                x,
-                frame.y(score),
-                point.outcome,
-                &format!("step {}: candidate {score:.3}, {word}", point.step),
-            );
-        }
+        let (score, at_most) = match (point.candidate, point.bound) {
+            (Some(score), _) => (score, ""),
+            (None, Some(bound)) => (bound, "at most "),
+            (None, None) => continue,
+        };
+        let word = word(point.outcome);
+        let title = format!("step {}: candidate {at_most}{score:.3}, {word}", point.step);
+        mark(&mut svg, x, frame.y(score), point.outcome, &title);
     }
     tests(&mut svg, &frame, curves);
     svg.push_str("</svg>");
@@ -163,7 +167,15 @@ fn frame_of(curves: &Curves) -> Frame {
     let mut values: Vec<f64> = curves
         .points
         .iter()
-        .flat_map(|p| [Some(p.rollout), p.candidate, Some(p.current), Some(p.best)])
+        .flat_map(|p| {
+            [
+                Some(p.rollout),
+                p.candidate,
+                p.bound,
+                Some(p.current),
+                Some(p.best),
+            ]
+        })
         .flatten()
         .chain(curves.baseline)
         .collect();
@@ -182,6 +194,11 @@ fn frame_of(curves: &Curves) -> Frame {
     let room = ((most - least) * 0.12).max(0.03);
     Frame {
         height: 340.0,
+        margin: if curves.test.iter().any(Option::is_some) {
+            RIGHT
+        } else {
+            EDGE
+        },
         steps: curves
             .points
             .last()
@@ -320,6 +337,7 @@ pub(super) fn edits_chart(history: &[StepRecord]) -> String {
         .max(1);
     let frame = Frame {
         height: 200.0,
+        margin: EDGE,
         steps: history.len() as f64,
         low: 0.0,
         high: most as f64,

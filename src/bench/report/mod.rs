@@ -226,6 +226,7 @@ fn curves(state: &State, summary: &Summary) -> Curves {
             record.rollout_hard
         },
         candidate: record.candidate_gate_score,
+        bound: record.candidate_gate_bound,
         current: record.current_score,
         best: record.best_score,
         outcome: Outcome::of(record.action),
@@ -248,7 +249,10 @@ fn row(record: &StepRecord) -> StepRow {
         rollout: format!("{:.3}", record.rollout_hard),
         merged: number(record.n_edits_merged),
         kept: number(record.n_edits_ranked),
-        candidate: score(record.candidate_gate_score),
+        candidate: match (record.candidate_gate_score, record.candidate_gate_bound) {
+            (None, Some(bound)) => format!("≤ {bound:.3}"),
+            (given, _) => score(given),
+        },
         current: format!("{:.3}", record.current_score),
         best: format!("{:.3}", record.best_score),
         action: record.action.name(),
