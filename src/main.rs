@@ -15,14 +15,19 @@ fn main() -> ExitCode {
         Ok(runtime) => runtime,
         Err(error) => return report(&Failure::situation(&error)),
     };
-    let result = runtime.block_on(async {
-        tokio::select! {
-            result = cli.run() => result,
-            _ = tokio::signal::ctrl_c() => Err(Failure::new(ExitStatus::Interrupted, "interrupted")
-                .hint("state is kept: the same command goes on, and no finished call is paid for again")),
+    // On a thread of the runtime, so that a command that computes for long does not keep Ctrl-C
+    // waiting. What had finished is on disk, and every write there is whole or not at all.
+    runtime.spawn(async {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            let failure = Failure::new(ExitStatus::Interrupted, "interrupted").hint(
+                "state is kept: the same command goes on, and no finished call is paid for again",
+            );
+            report(&failure);
+            std::process::exit(failure.status as i32);
         }
     });
-    // Calls in flight are dropped, not waited for; what had finished is on disk.
+    let result = runtime.block_on(cli.run());
+    // Calls in flight are dropped, not waited for.
     runtime.shutdown_background();
     match result {
         Ok(status) => ExitCode::from(status as u8),

@@ -11,4 +11,5 @@ mod machine;
 mod model_server;
 mod night;
 mod parity;
+mod review;
 mod train;

@@ -113,6 +113,8 @@ async fn a_skill_that_was_not_there_is_created_and_removed_again() {
     let path = machine.path("home/.claude/skills/skillopt-sleep-learned/SKILL.md");
     assert!(std::fs::read_to_string(&path).unwrap().contains(RULE));
     machine.ok(&["revert"]);
+    let status = machine.ok(&["status"]).stdout;
+    assert!(status.contains("reverted    a2"), "{status}");
     assert!(!path.exists());
     assert!(
         !machine.path("home/.claude/skills").exists(),
@@ -127,6 +129,9 @@ async fn a_rejection_and_its_reason_reach_the_next_night() {
     machine.ok(&["run"]);
     machine.ok(&["review", "--reject", "--reason", "we have CI for that"]);
     let before = server.answered().len();
+    let ran = machine.ok(&["run"]);
+    assert!(ran.stdout.contains("no session is newer"), "{}", ran.stdout);
+    assert_eq!(server.answered().len(), before);
     machine.ok(&["run", "--since", "2000d"]);
     let told = server.answered()[before..]
         .iter()

@@ -158,6 +158,32 @@ async fn a_run_that_is_killed_twenty_times_ends_like_an_undisturbed_one() {
     );
 }
 
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn ctrl_c_says_that_the_same_command_goes_on() {
+    let mut machine = benchmark();
+    let server = with_model(&mut machine).await;
+    let (told, stalled) = channel();
+    server.stall_after(3, told);
+    let child = machine
+        .command()
+        .args(["train", "--config", "run.yaml", "--out-root", "run"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    stalled.recv_timeout(Duration::from_secs(60)).unwrap();
+    let signalled = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(signalled.success());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("the same command goes on"), "{said}");
+    machine.ok(&["train", "--config", "run.yaml", "--out-root", "run"]);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_changed_configuration_is_refused_with_what_changed() {
     let mut machine = benchmark();

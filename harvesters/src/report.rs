@@ -79,6 +79,31 @@ pub enum SkipReason {
     Database,
 }
 
+impl SkipReason {
+    /// Whether something that was looked for may have been missed; the other reasons say that
+    /// there was nothing to take.
+    #[must_use]
+    pub fn is_loss(self) -> bool {
+        match self {
+            Self::Unreadable
+            | Self::Vanished
+            | Self::SymbolicLink
+            | Self::NotAFile
+            | Self::TooDeep
+            | Self::TooLarge
+            | Self::Database => true,
+            Self::Empty
+            | Self::NoPrompt
+            | Self::Superseded
+            | Self::SubAgent
+            | Self::Machine
+            | Self::Twin
+            | Self::OutOfScope
+            | Self::TooOld => false,
+        }
+    }
+}
+
 /// One thing that was skipped.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Skipped {
@@ -152,6 +177,14 @@ impl Report {
                 detail: detail.to_owned(),
             });
         }
+    }
+
+    /// Files, folders and lines that may have held something and were not read.
+    #[must_use]
+    pub fn losses(&self) -> u64 {
+        let skipped = self.skip_counts.iter();
+        let skipped = skipped.filter(|(reason, _)| reason.is_loss());
+        skipped.map(|(_, count)| count).sum::<u64>() + self.flaw_counts.values().sum::<u64>()
     }
 
     /// Records that a file could not be opened or listed.

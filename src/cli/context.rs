@@ -131,6 +131,19 @@ impl Context {
     }
 }
 
+impl Context {
+    /// The reviewer's desk over this context's staging area.
+    pub(super) fn desk(&self) -> Result<super::review::Desk, Failure> {
+        let area = super::staged::open(&self.paths.staging())?;
+        Ok(super::review::Desk::new(
+            area,
+            &self.paths.state,
+            self.paths.nights(),
+            self.allowed_roots(),
+        ))
+    }
+}
+
 /// The harvester of a configured source.
 pub(super) fn agent(source: Source) -> Agent {
     match source {

@@ -46,6 +46,12 @@ impl Printer {
         self.quiet
     }
 
+    /// Whether colours are used.
+    #[must_use]
+    pub(super) fn colour(self) -> bool {
+        self.color
+    }
+
     /// Whether progress may be drawn.
     #[must_use]
     pub(super) fn progress(self) -> bool {

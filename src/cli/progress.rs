@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::night::event::{NightEvent, Watch};
 use crate::trainer::event::{Event, Observer};
+use crate::trainer::verdict::Verdict;
 
 /// Draws a spinner line on standard error while something runs, and leaves one line per finished
 /// phase. Without a terminal only the finished lines are written.
@@ -122,24 +123,40 @@ impl Progress {
                 };
                 self.say(&format!("  {dir}: {mean}{missing}"));
             }
-            Event::GateDecided { step, verdict } => {
-                let (wins, losses, ties, _) = verdict.tally();
-                self.say(&format!(
-                    "  step {step}: {} ({:.3} → {}; {wins} won, {losses} lost, {ties} even)",
-                    verdict.action.name(),
-                    verdict.current_score,
-                    verdict
-                        .candidate_score
-                        .map_or("—".to_owned(), |score| format!("{score:.3}")),
-                ));
-            }
-            Event::StepFinished { record, .. } if record.gate_metric.is_none() => {
+            Event::GateDecided { step, verdict } => self.say(&format!(
+                "  step {step}: {} ({})",
+                verdict.action.name(),
+                comparison(verdict)
+            )),
+            Event::StepFinished { record, .. } if record.gate_rule.is_none() => {
                 self.say(&format!("  step {}: {}", record.step, record.action.name()));
             }
             Event::Note { message } => self.say(&format!("  {message}")),
             _ => {}
         }
     }
+}
+
+/// The numbers behind a verdict, in one line.
+fn comparison(verdict: &Verdict) -> String {
+    let candidate = match (verdict.candidate_score, verdict.bound) {
+        (Some(score), _) => format!("{score:.3}"),
+        (None, Some(bound)) => format!("at most {bound:.3}"),
+        (None, None) => "not measured".to_owned(),
+    };
+    let mut line = format!("{:.3} → {candidate}", verdict.current_score);
+    if let Some(estimate) = &verdict.estimate
+        && let Some(gain) = estimate.gain
+    {
+        let (low, high) = estimate.interval;
+        line += &format!("; gain {gain:+.3}, between {low:+.3} and {high:+.3}");
+    }
+    let (wins, losses, ties, _) = verdict.tally();
+    line += &format!("; {wins} won, {losses} lost, {ties} even");
+    if verdict.calls_saved > 0 {
+        line += &format!("; {} attempts saved", verdict.calls_saved);
+    }
+    line
 }
 
 impl Watch for Progress {

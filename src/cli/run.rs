@@ -339,7 +339,7 @@ pub(super) fn show(context: &Context, report: &NightReport) {
         printer.line(skillopt_staging::one_line(note));
     }
     if !report.proposals().is_empty() {
-        printer.line("next: skillopt-sleep review --show");
+        printer.line("next: skillopt-sleep review");
     }
 }
 

@@ -45,7 +45,6 @@ struct Simulated {
 }
 
 pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> {
-    debug_assert!(args.gate, "the only test, which is required");
     let settings = ConfidentSettings {
         alpha: args.alpha,
         ..ConfidentSettings::default()
@@ -116,4 +115,27 @@ fn name(rule: Rule) -> String {
 
 fn cell(cell: &Cell) -> String {
     format!("{:.1} % / {:.0}", 100.0 * cell.accepted, cell.calls)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_has_a_row_for_each_rule_and_a_column_for_each_gain() {
+        let simulation = Simulation {
+            items: 5,
+            runs: 10,
+            seed: 0,
+            settings: ConfidentSettings::default(),
+        };
+        let rules = simulation.run().unwrap();
+        let names: Vec<String> = rules.iter().map(|row| name(row.rule)).collect();
+        let text = table(&[Simulated { simulation, rules }]).to_string();
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines.len(), 2 + names.len());
+        assert_eq!(lines[0].matches('|').count(), GAINS.len() + 3);
+        assert!(lines[2].contains("| strict "));
+        assert!(lines[lines.len() - 1].contains("| confident "));
+    }
 }

@@ -4,12 +4,13 @@
 use std::fmt::Write as _;
 
 use skillopt_staging::{
-    EditStatus, GateRecord, Staged, StagedEdit, StagingArea, Status, display_safe, one_line,
-    unified_diff,
+    EditStatus, Finding, GateRecord, Staged, StagedEdit, StagingArea, Status, display_safe,
+    one_line, unified_diff,
 };
 
 use super::failure::Failure;
 use super::output::Printer;
+use crate::night::risk::level_name;
 
 /// The staging area of this context.
 pub(super) fn open(root: &std::path::Path) -> Result<StagingArea, Failure> {
@@ -104,15 +105,36 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
             printer.line(format!("  - {}", one_line(&content(edit))));
         }
     }
-    for finding in &proposal.lint {
-        printer.line(format!(
-            "\nrisk: {} {}",
-            one_line(&finding.rule),
-            one_line(&finding.excerpt)
-        ));
-    }
+    show_risks(printer, &proposal.lint);
     printer.line("");
     printer.diff(&diff(staged));
+}
+
+/// What the lint found, one line a finding.
+pub(super) fn show_risks(printer: Printer, findings: &[Finding]) {
+    for finding in findings {
+        printer.line(risk_line(finding));
+    }
+}
+
+/// The same beside the data.
+pub(super) fn note_risks(printer: Printer, findings: &[Finding]) {
+    for finding in findings {
+        printer.note(risk_line(finding));
+    }
+}
+
+fn risk_line(finding: &Finding) -> String {
+    let place = finding
+        .line
+        .map(|line| format!(" line {line}"))
+        .unwrap_or_default();
+    format!(
+        "risk      {} {}{place}: {}",
+        level_name(finding.level),
+        one_line(&finding.rule),
+        one_line(&display_safe(&finding.excerpt))
+    )
 }
 
 /// The staged change as a unified diff, safe to show.
@@ -177,6 +199,7 @@ fn status(status: &Status) -> String {
     }
 }
 
-fn score(value: Option<f64>) -> String {
+/// A score with three decimals, or a dash of the same width.
+pub(super) fn score(value: Option<f64>) -> String {
     value.map_or("  —  ".to_owned(), |value| format!("{value:.3}"))
 }

@@ -152,7 +152,11 @@ fn show(context: &Context, standing: &Standing) {
         .filter(|adoption| adoption.in_force)
     {
         printer.line(format!(
-            "adopted     {} {} {}",
+            "{:<11} {} {} {}",
+            match adoption.kind {
+                skillopt_staging::OperationKind::Adopt => "adopted",
+                skillopt_staging::OperationKind::Revert => "reverted",
+            },
             adoption.id,
             adoption.at.strftime("%Y-%m-%d"),
             adoption

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 use skillopt_files::{Lock, LockError, read_text, write_atomic_json};
 use skillopt_harvesters::Session;
+use skillopt_harvesters::report::SkipReason;
 use skillopt_staging::{AllowedRoots, StagingArea};
 
 use super::document::{Document, DocumentError, DocumentKind};
 use super::event::{NightEvent, Watch};
 use super::gather::{GatherError, Gatherer};
+use super::housekeeping;
 use super::mine;
 use super::observers::{All, Recorder};
 use super::report::{NightReport, TaskCounts};
@@ -213,6 +215,21 @@ struct Work<'a> {
     dir: PathBuf,
 }
 
+/// Why a night ends before training.
+fn too_few(tasks: &[Task], report: &NightReport) -> String {
+    let old = report.harvest.skip_counts.get(&SkipReason::TooOld);
+    match (report.sessions, old) {
+        (0, Some(old)) => format!(
+            "no session is newer than the last night's; {old} older ones are left alone \
+             (--since 30d reads them again)"
+        ),
+        _ => format!(
+            "{} tasks are too few: one is needed to learn from and one to hold out",
+            tasks.len()
+        ),
+    }
+}
+
 impl Work<'_> {
     async fn phases(
         &self,
@@ -220,13 +237,11 @@ impl Work<'_> {
         models: impl FnOnce(&Path) -> Result<Arc<Models>, ModelError>,
         report: &mut NightReport,
     ) -> Result<(), NightError> {
+        self.tidy(report);
         let sessions = self.harvest(plan, report)?;
         let tasks = self.mine(&sessions, report)?;
         if tasks.len() < MIN_TASKS {
-            report.notes.push(format!(
-                "{} tasks are too few: one is needed to learn from and one to hold out",
-                tasks.len()
-            ));
+            report.notes.push(too_few(&tasks, report));
             return Ok(());
         }
         let documents = self.readable(plan, report);
@@ -262,6 +277,20 @@ impl Work<'_> {
         result
     }
 
+    /// Closes and deletes what is too old. A night goes on without.
+    fn tidy(&self, report: &mut NightReport) {
+        let paths = self.night.paths;
+        let keep_days = self.night.config.staging.keep_days;
+        let tidied = StagingArea::open(&paths.staging())
+            .and_then(|area| housekeeping::tidy(&area, &paths.state, keep_days, Timestamp::now()));
+        match tidied {
+            Ok(notes) => report.notes.extend(notes),
+            Err(error) => report
+                .notes
+                .push(format!("old proposals were not put in order: {error}")),
+        }
+    }
+
     /// Reads the logs, keeps the sessions, and gives those within scope.
     fn harvest(
         &self,
@@ -274,8 +303,7 @@ impl Work<'_> {
         self.watch.watch(&NightEvent::Harvested {
             sessions: report.sessions,
             files: report.harvest.files_read,
-            skipped: report.harvest.skip_counts.values().sum::<u64>()
-                + report.harvest.flaw_counts.values().sum::<u64>(),
+            skipped: report.harvest.losses(),
         });
         Ok(gathered.sessions)
     }

@@ -21,7 +21,7 @@ pub enum NightEvent<'a> {
         sessions: usize,
         /// Log files read.
         files: u64,
-        /// Files, folders and lines that were skipped.
+        /// Files, folders and lines that may have held something and were not read.
         skipped: u64,
     },
     /// Tasks were mined and split.

@@ -5,7 +5,8 @@
 //! ```
 //!
 //! [`cycle`] is the story; [`training`] hands one document and a [`replay`] environment to the
-//! trainer; [`stage`] turns what comes of it into a proposal. The pure parts: what a person's words
+//! trainer; [`stage`] turns what comes of it into a proposal, with its
+//! [`risk`]s; [`housekeeping`] closes what nobody decided on. The pure parts: what a person's words
 //! say about the work ([`feedback`]), what a [`task`] is and how one is mined ([`mine`]), which
 //! tasks train and which validate ([`split`]), and how an attempt is judged without a model
 //! ([`rule_judge`], [`exact`]).
@@ -19,6 +20,7 @@ pub mod feedback;
 pub mod gate_record;
 pub mod gather;
 pub mod guidance;
+pub mod housekeeping;
 pub mod judge;
 pub mod judge_reply;
 pub mod mine;
@@ -26,6 +28,7 @@ pub mod observers;
 pub mod pattern;
 pub mod replay;
 pub mod report;
+pub mod risk;
 pub mod rule_judge;
 pub mod split;
 pub mod stage;

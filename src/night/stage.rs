@@ -14,6 +14,7 @@ use skillopt_staging::{
 
 use super::document::{Document, DocumentError, DocumentKind};
 use super::gate_record;
+use super::risk;
 use super::task::Task;
 use crate::skill::{Edit, EditReport, apply_patch};
 use crate::trainer::gate_rule::GateProjection;
@@ -99,25 +100,35 @@ pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
             gate_record::of_whole(trained, made.gate, sources),
         ),
     };
+    let kind = match document.kind {
+        DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
+        DocumentKind::Memory => skillopt_staging::DocumentKind::Memory,
+    };
+    let base = document.text.as_ref().map_or_else(Base::absent, Base::of);
+    let proposed = document.with_trained(&text)?;
+    let lint = risk::of_draft(
+        kind,
+        &[],
+        &base.normal(),
+        &skillopt_staging::normal(&proposed),
+        sources.tasks.values().copied(),
+    );
     Ok(Draft {
         night: format!("n{}", made.night),
         created: made.created,
         document: skillopt_staging::Document {
-            kind: match document.kind {
-                DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
-                DocumentKind::Memory => skillopt_staging::DocumentKind::Memory,
-            },
+            kind,
             name: document.name.clone(),
             path: document.path.clone(),
             real_path: None,
             hosts: Vec::new(),
         },
-        base: document.text.as_ref().map_or_else(Base::absent, Base::of),
-        proposed: document.with_trained(&text)?,
+        base,
+        proposed,
         edits,
         gate,
         rejected,
-        lint: Vec::new(),
+        lint,
         cost: made.cost,
         verified: made.suggestion.is_none(),
     })

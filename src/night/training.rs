@@ -12,6 +12,7 @@ use super::cycle::NightError;
 use super::document::{Document, DocumentKind};
 use super::event::{NightEvent, Watch};
 use super::guidance::{Declined, guidance};
+use super::housekeeping;
 use super::observers::Relay;
 use super::replay::{ReplayEnvironment, ReplayParts};
 use super::report::{DocumentReport, StepLine};
@@ -230,6 +231,8 @@ impl Training<'_> {
             Some(id) => id,
             None => self.staging.stage(draft).map_err(StageError::from)?.id,
         };
+        housekeeping::supersede(&self.staging, &id, &document.path, Timestamp::now())
+            .map_err(StageError::from)?;
         self.watch.watch(&NightEvent::Staged {
             proposal: &id,
             path: &document.path.display().to_string(),

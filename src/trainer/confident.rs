@@ -153,9 +153,8 @@ impl ConfidentTest {
     /// When the draw is not one of this test's, has a result already, or the difference is no
     /// number from −1 to 1. The test is then as it was.
     pub fn record(&mut self, draw: Draw, difference: Option<f64>) -> Result<(), RecordError> {
-        if let Some(d) = difference
-            && (d.is_nan() || d.abs() > 1.0 + ROUNDING)
-        {
+        let allowed = -1.0 - ROUNDING..=1.0 + ROUNDING;
+        if let Some(d) = difference.filter(|d| !allowed.contains(d)) {
             return Err(RecordError::OutOfRange(d));
         }
         let position = self

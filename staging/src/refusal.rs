@@ -78,6 +78,8 @@ kinds! {
     ProposalChanged = "proposal_changed",
     /// Nobody accepted the proposal.
     ProposalNotAccepted = "proposal_not_accepted",
+    /// The text has a risk that only a person may accept.
+    RiskNeedsPerson = "risk_needs_person",
     /// The proposal was superseded or expired.
     ProposalClosed = "proposal_closed",
     /// The proposal has been adopted before.

@@ -134,6 +134,13 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
         "starts_a_skill" => input["scaffold"].is_string(),
         "scaffold_reads_back" => block::scaffold_reads_back(vector, ours),
         "one_slow_region_at_most" => block::one_slow_region_at_most(vector, ours),
+        // Names and texts of staging.
+        "name_refused_for_staging" => {
+            ours["accepted_for_staging"] == json!(false)
+                && ours["accepted_by_resolver"] == expected["accepted_by_resolver"]
+        }
+        "note_on_one_line" => is_plain_line(&ours["note"]),
+        "rendered_on_one_line" => is_plain_line(&ours["rendered"]),
         _ => super::checks_data::holds(name, vector, ours)
             .unwrap_or_else(|| panic!("no such condition: {name}")),
     }
@@ -385,4 +392,10 @@ fn reply_score(input: &Value) -> Option<f64> {
         Value::Bool(flag) => Some(f64::from(u8::from(*flag))),
         other => other.as_f64(),
     }
+}
+
+fn is_plain_line(value: &Value) -> bool {
+    value
+        .as_str()
+        .is_some_and(|line| !line.contains('\n') && !skillopt_staging::has_hidden(line))
 }

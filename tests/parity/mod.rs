@@ -21,6 +21,7 @@ mod deviations;
 mod engine;
 mod engine_state;
 mod sleep;
+mod staging;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -63,6 +64,7 @@ fn groups() -> Vec<Group> {
         engine::GROUPS,
         engine_state::GROUPS,
         sleep::GROUPS,
+        staging::GROUPS,
         bench::GROUPS,
         data::GROUPS,
         command_line::GROUPS,

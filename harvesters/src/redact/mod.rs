@@ -130,6 +130,7 @@ impl Redactor {
         rules.extend_from_slice(extra);
         let keywords = AhoCorasick::builder()
             .ascii_case_insensitive(true)
+            .kind(Some(aho_corasick::AhoCorasickKind::DFA))
             .build(&words)
             .ok();
         Redactor {

@@ -300,7 +300,8 @@ pub struct Redact {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Staging {
-    /// Days after which decided proposals are deleted; at least 1.
+    /// Days after which a proposal that nobody decided on expires; decided ones and the backups of
+    /// adoptions are deleted after twice as long. At least 1.
     pub keep_days: u32,
 }
 

@@ -37,7 +37,11 @@ fn a_plain_improvement_is_accepted_early() {
 fn a_plain_loss_is_rejected_early() {
     let mut test = test(30, 1);
     play(&mut test, |draw| {
-        Some(if draw.item % 2 == 0 { -1.0 } else { 0.0 })
+        Some(if draw.item.is_multiple_of(2) {
+            -1.0
+        } else {
+            0.0
+        })
     });
     assert_eq!(test.decision(), Decision::Reject);
     assert!(test.estimate().evidence_against >= 5.0);

@@ -45,7 +45,7 @@ fn projection() -> impl Strategy<Value = GateProjection> {
     })
 }
 
-/// Hard and soft score of each item.
+/// Hard and soft scores in item order.
 type Table = Vec<(f64, f64)>;
 
 /// Candidate and current scores of the same items, many of them equal.

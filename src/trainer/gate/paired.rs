@@ -61,17 +61,21 @@ impl Gate<'_> {
                 after.rollouts[draw.item].push(new);
             }
         }
-        evaluator.finish(after.rollouts.iter().flatten().cloned().collect())?;
         let mut verdict = self.verdict(&test, &before, &after, state);
-        let scores = if test.decision() == Decision::Accept {
-            Some(
-                self.full_scores(evaluator, candidate, &mut verdict, state)
-                    .await?,
-            )
-        } else {
-            None
-        };
-        Ok(Judged { verdict, scores })
+        if test.decision() == Decision::Accept {
+            let scores = self
+                .full_scores(evaluator, candidate, &mut verdict, state)
+                .await?;
+            return Ok(Judged {
+                verdict,
+                scores: Some(scores),
+            });
+        }
+        evaluator.finish(after.rollouts.into_iter().flatten().collect())?;
+        Ok(Judged {
+            verdict,
+            scores: None,
+        })
     }
 
     /// Both skills on one item. The draw's number is the sample, so that the current skill's

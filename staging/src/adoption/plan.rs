@@ -12,7 +12,7 @@ use crate::area::{Staged, StagingArea};
 use crate::decision::{Accepted, Status};
 use crate::error::Result;
 use crate::names::collision_key;
-use crate::proposal::DOCUMENT_LIMIT;
+use crate::proposal::{DOCUMENT_LIMIT, Level};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::roots::AllowedRoots;
 use crate::target::{into_text, preflight};
@@ -110,7 +110,7 @@ pub fn dry_run(plan: &AdoptionPlan, state: &Path, roots: &AllowedRoots) -> Resul
     let mut dry_run = DryRun::default();
     let mut prepared = Vec::new();
     for item in &plan.items {
-        match prepare_one(item, &area, roots) {
+        match prepare_one(item, plan.by, &area, roots) {
             Ok(one) => prepared.push(one),
             Err(crate::Error::Refused(refusal)) => {
                 dry_run.refusals.push((item.proposal.clone(), refusal));
@@ -155,13 +155,18 @@ pub(crate) fn prepare(
     let prepared = plan
         .items
         .iter()
-        .map(|item| prepare_one(item, area, roots))
+        .map(|item| prepare_one(item, plan.by, area, roots))
         .collect::<Result<Vec<_>>>()?;
     check_together(&prepared)?;
     Ok(prepared)
 }
 
-fn prepare_one(item: &PlannedText, area: &StagingArea, roots: &AllowedRoots) -> Result<Prepared> {
+fn prepare_one(
+    item: &PlannedText,
+    by: Approver,
+    area: &StagingArea,
+    roots: &AllowedRoots,
+) -> Result<Prepared> {
     let staged = area.load(&item.proposal)?;
     let accepted = approved(&staged)?;
     let proposal = &staged.proposal;
@@ -178,6 +183,20 @@ fn prepare_one(item: &PlannedText, area: &StagingArea, roots: &AllowedRoots) -> 
         return Err(refuse(
             RefusalKind::ApprovalMismatch,
             "the text to adopt is not the one that was approved: review it again".to_owned(),
+        )
+        .into());
+    }
+    let risk = proposal
+        .lint
+        .iter()
+        .find(|finding| finding.level > Level::Note);
+    if let (Approver::Automatic, Some(finding)) = (by, risk) {
+        return Err(refuse(
+            RefusalKind::RiskNeedsPerson,
+            format!(
+                "its text has the risk `{}`, which only a person may accept: review it",
+                finding.rule
+            ),
         )
         .into());
     }

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use skillopt_files::Lock;
 use skillopt_staging::{
-    Acceptance, AllowedRoots, Approver, Error, RefusalKind, adopt, dry_run, normal, preflight,
-    rebase, sha256,
+    Acceptance, AllowedRoots, Approver, Error, Finding, Level, RefusalKind, adopt, dry_run, normal,
+    preflight, rebase, sha256,
 };
 
 use crate::world::{World, acceptance, at, refused};
@@ -464,4 +464,31 @@ fn a_document_that_already_has_the_text_needs_no_adoption() {
     let id = world.accepted(&path, "two\n");
     world.write(&path, "two\n");
     assert_eq!(refused(world.adopt(&[id])), RefusalKind::NothingToChange);
+}
+
+#[test]
+fn a_text_with_a_risk_is_never_adopted_automatically() {
+    let world = World::new();
+    let path = world.skill("a");
+    world.write(&path, "one\n");
+    let mut draft = world.draft(&path, "one\ntwo\n");
+    draft.lint.push(Finding {
+        rule: "new-host".to_owned(),
+        level: Level::Warning,
+        line: Some(2),
+        excerpt: "two".to_owned(),
+    });
+    let area = world.area();
+    let id = area.stage(draft).unwrap().id;
+    world.accept(&id);
+    let adopt_by = |by| {
+        let plan = area.plan(&[&id], by, at(5)).unwrap();
+        adopt(&plan, &world.state, &world.roots)
+    };
+    assert_eq!(
+        refused(adopt_by(Approver::Automatic)),
+        RefusalKind::RiskNeedsPerson
+    );
+    assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+    adopt_by(Approver::Person).unwrap();
 }
