@@ -6,6 +6,7 @@
 use serde_json::{Number, Value};
 
 use super::flatten::{COMMON_ENV, Kind, RETIRED, SETTINGS};
+use super::roles;
 
 /// One flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +54,7 @@ const CHOICES: &[(&str, &[&str])] = &[
         "lr_scheduler",
         &["constant", "linear", "cosine", "autonomous"],
     ),
+    ("model_backend", roles::LABELS),
     ("lr_control_mode", &["fixed", "autonomous", "none"]),
     (
         "skill_update_mode",

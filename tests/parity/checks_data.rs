@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use skillopt_sleep::config::roles::LABELS;
 use skillopt_sleep::trainer::environment::Split;
 
 use super::Vector;
@@ -31,6 +32,17 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> Option<bool> {
                 ours["aliases"][name].take().get("error").is_some()
             }) && theirs == ours
         }
+        "names_our_backend" => {
+            let argv: Vec<&str> = input["argv"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
+            argv.windows(2)
+                .any(|pair| pair[0] == "--backend" && LABELS.contains(&pair[1]))
+        }
+        "backend_is_taken" => ours["flat"]["model_backend"].is_string(),
         "lines_only" => expected.get("error").is_some() && has_file(input, ".jsonl"),
         "reads_items" => ["train", "val", "test"]
             .iter()
@@ -63,7 +75,9 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> Option<bool> {
         "stays_text" => ours["value"] == input["text"],
         "id_changes" => {
             input["fn"] == "safe_pair_id" && expected["value"] != input["value"]
-                || input["value"] == json!("..")
+                || input["value"]
+                    .as_str()
+                    .is_some_and(|id| id.starts_with('.'))
         }
         "harmless_component" => {
             let value = ours["value"].as_str().unwrap_or("/");

@@ -284,8 +284,13 @@ fn mode_names(vector: &Vector) -> Value {
         Some("safe_pair_id") => json!({"value": path_component(&text(input, "value"))}),
         Some("resolve_train_size") => {
             let configured = match &input["configured"] {
-                Value::String(text) => text.trim().parse().ok(),
-                other => other.as_i64(),
+                Value::String(text) => match text.trim().parse() {
+                    Ok(size) => Some(size),
+                    Err(error) => return refused(error),
+                },
+                other => other
+                    .as_i64()
+                    .or_else(|| other.as_f64().map(|size| size as i64)),
             };
             let available = input["loader_size"]
                 .as_u64()
