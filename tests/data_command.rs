@@ -221,19 +221,33 @@ async fn a_run_is_not_continued_on_other_items() {
         let rows: Vec<Value> = (from..from + 4)
             .map(|n| json!({"id": n, "question": "q", "answers": ["gold"], "n": n}))
             .collect();
-        machine.write(&format!("home/data/{split}/items.json"), &json!(rows).to_string());
+        machine.write(
+            &format!("home/data/{split}/items.json"),
+            &json!(rows).to_string(),
+        );
     }
-    let config = CONFIG.replace("split_mode: ratio, data_path: raw.jsonl, split_ratio: '2:1:1'", "split_mode: split_dir, split_dir: data");
+    let config = CONFIG.replace(
+        "split_mode: ratio, data_path: raw.jsonl, split_ratio: '2:1:1'",
+        "split_mode: split_dir, split_dir: data",
+    );
     machine.write("home/run.yaml", &config);
     let server = ModelServer::start(|_| Ok("<answer>gold</answer>".to_owned())).await;
     machine.set("OPENAI_COMPATIBLE_BASE_URL", &server.url());
     machine.set("OPENAI_COMPATIBLE_API_KEY", "test-key");
     let args = ["train", "--config", "run.yaml", "--out-root", "run"];
     machine.ok(&args);
-    machine.write("home/data/test/items.json", r#"[{"id": "new", "question": "q", "answers": ["gold"]}]"#);
+    machine.write(
+        "home/data/test/items.json",
+        r#"[{"id": "new", "question": "q", "answers": ["gold"]}]"#,
+    );
     let ran = machine.run(&args);
     assert_eq!(ran.code, Some(1));
-    assert!(ran.stderr.contains("[4, 4, 4] of train, val and test then, [4, 4, 1] now"), "{}", ran.stderr);
+    assert!(
+        ran.stderr
+            .contains("[4, 4, 4] of train, val and test then, [4, 4, 1] now"),
+        "{}",
+        ran.stderr
+    );
     machine.ok(&[&args[..], &["--resume=force"]].concat());
 }
 

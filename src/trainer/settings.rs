@@ -5,8 +5,8 @@ use super::gate::GateRule;
 use super::gate_rule::{GateMetric, GateProjection};
 use super::pairs::PairPolicy;
 use super::reflect::SkillAware;
-use super::statistics::Prices;
 use super::schedule::{LrControl, LrScheduler, Schedule};
+use super::statistics::Prices;
 use super::update_mode::UpdateMode;
 
 /// The hyperparameters of a run.
