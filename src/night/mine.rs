@@ -134,7 +134,10 @@ mod tests {
         let mut config = NightConfig::default();
         config.feedback.negative = vec!["geht nicht".to_owned()];
         let asked = session(&["baue den Import um", "das geht nicht"]);
-        assert_eq!(mine(&[asked.clone()], &config)[0].outcome, "fail");
+        assert_eq!(
+            mine(std::slice::from_ref(&asked), &config)[0].outcome,
+            "fail"
+        );
         assert_eq!(
             mine(&[asked], &NightConfig::default())[0].outcome,
             "unknown"
