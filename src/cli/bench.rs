@@ -176,9 +176,9 @@ fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
     [
         (
             Kind::OverlappingContent,
-            "stand in two splits under different ids",
+            "items that stand in two splits under different ids",
         ),
-        (Kind::LeakedAnswer, "have their answer in the question"),
+        (Kind::LeakedAnswer, "items with their answer in the question"),
     ]
     .into_iter()
     .filter_map(|(kind, what)| {
@@ -190,7 +190,7 @@ fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
         let shown = ids[..ids.len().min(3)].join(", ");
         (!ids.is_empty()).then(|| {
             format!(
-                "{} items {what} ({shown}{}); `data check` lists them",
+                "{what}: {} ({shown}{}); `data check` lists them",
                 ids.len(),
                 if ids.len() > 3 { ", …" } else { "" }
             )
