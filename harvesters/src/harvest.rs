@@ -137,8 +137,9 @@ pub fn harvest(roots: &Roots, options: &HarvestOptions) -> Harvest {
     }
 }
 
-/// As [`harvest`], handing each session to `each` as it comes, so that only one is in
-/// memory. Ends early when `each` breaks; files that were not reached are not in the
+/// As [`harvest`], handing each session to `each` in order, so that only those of about
+/// 16 MiB of logs are in memory. Logs are read on all threads of the current `rayon`
+/// pool, `each` is called on this one. Ends early when `each` breaks; files that were not reached are not in the
 /// returned stamps then.
 pub fn harvest_each(
     roots: &Roots,
