@@ -179,7 +179,7 @@ static PRAISE: Pattern = LazyLock::new(|| {
     pattern(&[
         r"^(?:ok(?:ay)?[,.!]? |oh |wow[,.!]? |yes[,.!]? |yep[,.!]? |yeah[,.!]? |haha[,.!]? |ah[,.!]? )*(?:perfect(?:ly)?|excellent|awesome|amazing|brilliant|fantastic|wonderful|lovely|beautiful|superb|terrific|thanks|thank you|thx|tysm|ty|cheers|well done|kudos|bravo|lgtm|nailed it|you nailed|you rock|hooray|yay|woohoo)\b",
         r"^(?:ok(?:ay)?[,.!]? |oh |wow[,.!]? |yes[,.!]? |yep[,.!]? |yeah[,.!]? |very |really |that's |that is |this is |it's |looks |all |pretty |so )*(?:great|nice|cool|neat|sweet|good|not bad|impressive|exactly|spot on)(?: (?:work|job|stuff|one|catch|fix|find|idea|answer|now|thanks|point|enough|as is))?(?:[.,!:;]|\s*$|\s*-|\s*[👍🎉🙏❤😀😊🙌✅])",
-        r"^(?:it |that |this |everything |all |the (?:tests?|build|fix|change) )?(?:finally |now |really )?(?:works?|worked|passes|fixed|solved|compiles|runs)(?: it| (?:now|great|fine|well|perfectly|nicely|as expected|like a charm|for me|again))*(?:[.,!]|\s*$)",
+        r"^(?:(?:ok(?:ay)?|oh|ah|aha|yes|yep|yeah)[,.!]? )*(?:it |that |this |everything |all |the (?:tests?|build|fix|change) )?(?:finally |now |really )?(?:works?|worked|passes|fixed|solved|compiles|runs)(?: it| (?:now|great|fine|well|perfectly|nicely|as expected|like a charm|for me|again))*(?:[.,!]|\s*$)",
         r"^(?:it|that|this|everything|all|now it|now everything) (?:now |finally )?(?:works|worked|fixed it|did it|solved it|does it|is fixed|is correct|is perfect|is great|looks (?:good|great|right|fine|perfect|nice))\b",
         r"^(?:all )?looks? (?:good|great|right|fine|perfect|nice|correct|awesome)\b",
         r"\b(?:works now|works (?:perfectly|great|fine|like a charm)|exactly what i (?:wanted|needed|meant|asked)|just what i (?:wanted|needed))\b",
@@ -300,6 +300,7 @@ mod tests {
             "not bad",
             "LGTM",
             "that works",
+            "ah, works. thanks!",
             "danke, passt",
             "完美",
             "ok great!",

@@ -2,6 +2,7 @@
 //! first row).
 
 use crate::harvest::OWN_CALL_MARKER;
+use crate::session::{Origin, Session};
 
 /// Beginnings of prompts that programs write: graders, memory agents, title makers,
 /// the original's own calls. Compared with the start of a session's first prompt.
@@ -37,4 +38,18 @@ pub(crate) fn is_program_prompt(prompt: &str) -> bool {
         || PROGRAM_TEMPLATES
             .iter()
             .any(|(one, other)| text.contains(one) && text.contains(other))
+}
+
+/// The session, marked when a program wrote its first prompt: all that can be told where
+/// a log does not say who started it.
+pub(crate) fn of_prompts(mut session: Session) -> Session {
+    let by_program = session
+        .prompts()
+        .next()
+        .is_some_and(|prompt| is_program_prompt(&prompt.text));
+    session.origin = match by_program {
+        true => Origin::Machine,
+        false => Origin::Unknown,
+    };
+    session
 }

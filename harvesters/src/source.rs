@@ -50,6 +50,11 @@ pub fn registry() -> &'static [&'static dyn Source] {
         &crate::codex::Codex,
         &crate::pi::Pi,
         &crate::gemini::GeminiCli,
+        &crate::copilot_cli::CopilotCli,
+        &crate::copilot_chat::CopilotChat,
+        &crate::opencode::OpenCode,
+        &crate::cursor::Cursor,
+        &crate::devin::Devin,
     ]
 }
 

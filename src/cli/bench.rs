@@ -178,7 +178,10 @@ fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
             Kind::OverlappingContent,
             "items that stand in two splits under different ids",
         ),
-        (Kind::LeakedAnswer, "items with their answer in the question"),
+        (
+            Kind::LeakedAnswer,
+            "items with their answer in the question",
+        ),
     ]
     .into_iter()
     .filter_map(|(kind, what)| {

