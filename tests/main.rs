@@ -7,6 +7,7 @@
 )]
 
 mod data_command;
+mod harvest;
 mod machine;
 mod model_server;
 mod night;

@@ -9,14 +9,12 @@ use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::clock;
 use crate::database::{self, Database};
 use crate::events::Teller;
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node, keep_all};
 use crate::origin;
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
@@ -94,8 +92,8 @@ fn session(file: &Found, id: &str, run: &mut Run<'_>) -> Option<Session> {
     let door = run.door();
     let mut log = run.open(file)?;
     let mut teller = Teller::new(Agent::CopilotCli, door);
-    log.each_record(&mut run.report, |offset, record, report| {
-        teller.tell(offset, record, report)
+    log.each_record(keep_all, &mut run.report, |offset, record, report| {
+        teller.tell(offset, &record, report)
     });
     run.close(log);
     if teller.is_empty() {
@@ -183,7 +181,7 @@ fn stored(path: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFlo
 /// Puts a session together from the tables.
 fn stored_session(
     database: &Database,
-    row: &Value,
+    row: &Json<'_>,
     file: &Found,
     run: &Run<'_>,
 ) -> Result<Session, String> {
@@ -201,7 +199,7 @@ fn stored_session(
     facts.started = clock::time(row.get("created_at"));
     facts.ended = clock::time(row.get("updated_at"));
     let id = row.get("id").str().unwrap_or_default();
-    let of_session = |table: &str, order: &[&str]| -> Result<Vec<Value>, String> {
+    let of_session = |table: &str, order: &[&str]| -> Result<Vec<Json<'static>>, String> {
         let mut rows = Vec::new();
         if database.has(table) {
             database.rows(table, Some(("session_id", id)), order, |row| rows.push(row))?;
@@ -218,9 +216,15 @@ fn stored_session(
             at: clock::time(turn.get("timestamp")),
         };
         if let Some(text) = turn.get("user_message").text() {
-            assembler.prompt(text, PromptKind::Typed, 0, spot, None);
+            assembler.prompt(
+                &assembler.door.prompt(text),
+                PromptKind::Typed,
+                0,
+                spot,
+                None,
+            );
         }
-        let in_turn = |row: &&Value| Node::of(row).get("turn_index").int() == index;
+        let in_turn = |row: &&Json<'_>| Node::of(row).get("turn_index").int() == index;
         for row in touched.iter().filter(in_turn) {
             assembler.call(touching_call(&assembler, Node::of(row)), None);
         }
@@ -230,7 +234,7 @@ fn stored_session(
             }
         }
         let answer = turn.get("assistant_response").str().unwrap_or_default();
-        assembler.text(answer, false, Spot::default());
+        assembler.text(&assembler.door.answer(answer), false, Spot::default());
     }
     Ok(origin::of_prompts(assembler.finish()))
 }

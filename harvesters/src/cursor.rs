@@ -3,17 +3,16 @@
 //! They have no times, results, exit codes, models or tokens. What a call did is not
 //! known; its arguments are.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
-
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node, keep_all};
 use crate::origin;
 use crate::report::SkipReason;
 use crate::session::{Agent, CommandRun, IncidentKind, Place, PromptKind, Session, ToolCall};
@@ -133,9 +132,9 @@ fn session(
             teller.block(&block);
         }
     } else {
-        log.each_record(&mut run.report, |offset, record, _| {
+        log.each_record(keep_all, &mut run.report, |offset, record, _| {
             records += 1;
-            teller.record(Node::of(record), offset);
+            teller.record(Node::of(&record), offset);
         });
     }
     run.close(log);
@@ -157,7 +156,7 @@ fn session(
 /// turned back.
 fn trusted(project: &Path) -> Option<String> {
     let text = small(&project.join(".workspace-trusted"), 64 * 1024)?;
-    let value: Value = serde_json::from_str(&text).ok()?;
+    let value: Json<'_> = serde_json::from_str(&text).ok()?;
     Node::of(&value)
         .get("workspacePath")
         .text()
@@ -293,12 +292,12 @@ impl Teller<'_> {
             Block::User(text) => self.prompt(text, spot),
             Block::Text(text) => self.text(text, spot),
             Block::Call { name, lines } => {
-                let members: Map<String, Value> = lines
+                let members = lines
                     .iter()
                     .filter_map(|line| line.trim_start().split_once(": "))
-                    .map(|(key, value)| (key.to_owned(), Value::from(value)))
+                    .map(|(key, value)| (Cow::Borrowed(key), Json::Text(Cow::Borrowed(value))))
                     .collect();
-                self.call(name, Node::of(&Value::Object(members)), spot);
+                self.call(name, Node::of(&Json::Object(members)), spot);
             }
             Block::Thinking | Block::Result => {}
         }
@@ -322,17 +321,24 @@ impl Teller<'_> {
         } else {
             around.push_str(rest);
         }
-        self.assembler.machine_text("context", &around, spot.place);
+        self.assembler
+            .machine_text("context", &self.assembler.door.note(&around), spot.place);
         let text = asked.join("\n");
         if !text.is_empty() {
-            self.assembler
-                .prompt(&text, PromptKind::Typed, 0, spot, None);
+            self.assembler.prompt(
+                &self.assembler.door.prompt(&text),
+                PromptKind::Typed,
+                0,
+                spot,
+                None,
+            );
         }
     }
 
     fn text(&mut self, text: &str, spot: Spot) {
         self.ends_with_text |= !text.trim().is_empty();
-        self.assembler.text(text, false, spot);
+        self.assembler
+            .text(&self.assembler.door.answer(text), false, spot);
     }
 
     fn call(&mut self, name: &str, arguments: Node<'_>, spot: Spot) {

@@ -8,14 +8,15 @@
 //! Rows become JSON objects by column name, so that a schema with a column more or less
 //! is read with the same tolerance as a log.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
-use serde_json::{Map, Value};
 
 use crate::harvest::Run;
+use crate::node::Json;
 use crate::report::{Report, SkipReason};
 use crate::stamp::FileStamp;
 use crate::walk::Found;
@@ -117,7 +118,7 @@ impl Database {
         table: &str,
         filter: Option<(&str, &str)>,
         order: &[&str],
-        mut each: impl FnMut(Value),
+        mut each: impl FnMut(Json<'static>),
     ) -> Result<(), String> {
         let columns = self.columns(table).map_err(|error| error.to_string())?;
         if columns.is_empty() {
@@ -160,7 +161,7 @@ impl Database {
         query: &str,
         value: Option<&str>,
         columns: &[String],
-        each: &mut dyn FnMut(Value),
+        each: &mut dyn FnMut(Json<'static>),
     ) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare(query)?;
         let mut rows = match value {
@@ -168,11 +169,11 @@ impl Database {
             None => statement.query([])?,
         };
         while let Some(row) = rows.next()? {
-            let mut object = Map::new();
+            let mut object = Vec::new();
             for (index, column) in columns.iter().enumerate() {
-                object.insert(column.clone(), json(row.get_ref(index)?));
+                object.push((Cow::Owned(column.clone()), json(row.get_ref(index)?)));
             }
-            each(Value::Object(object));
+            each(Json::Object(object));
         }
         Ok(())
     }
@@ -195,13 +196,13 @@ fn quoted(name: &str) -> String {
 }
 
 /// A value of a row.
-fn json(value: ValueRef<'_>) -> Value {
+fn json(value: ValueRef<'_>) -> Json<'static> {
     match value {
-        ValueRef::Null => Value::Null,
-        ValueRef::Integer(number) => Value::from(number),
-        ValueRef::Real(number) => Value::from(number),
+        ValueRef::Null => Json::Null,
+        ValueRef::Integer(number) => Json::Int(number),
+        ValueRef::Real(number) => Json::Float(number),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            Value::String(String::from_utf8_lossy(bytes).into_owned())
+            Json::Text(Cow::Owned(String::from_utf8_lossy(bytes).into_owned()))
         }
     }
 }

@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use regex::Regex;
-use serde_json::Value;
 
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::database::{self, Database};
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node};
 use crate::origin;
 use crate::redact::Door;
 use crate::report::SkipReason;
@@ -121,14 +120,18 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
         facts.ended = facts.ended.max(spot.at);
         let text = content(step.get("message"));
         match step.get("source").str() {
-            Some("user") if !text.trim().is_empty() => {
-                assembler.prompt(&text, PromptKind::Typed, 0, spot, None)
-            }
+            Some("user") if !text.trim().is_empty() => assembler.prompt(
+                &assembler.door.prompt(&text),
+                PromptKind::Typed,
+                0,
+                spot,
+                None,
+            ),
             Some("agent") => {
                 if let Some(name) = step.get("model_name").text().or_else(|| model.text()) {
-                    assembler.model(name);
+                    assembler.model(&assembler.door.note(name));
                 }
-                assembler.text(&text, false, spot);
+                assembler.text(&assembler.door.answer(&text), false, spot);
                 count(&mut assembler, step.get("metrics"));
                 calls(&mut assembler, step, spot);
             }
@@ -173,7 +176,7 @@ fn count(assembler: &mut Assembler<'_>, metrics: Node<'_>) {
 
 fn call(assembler: &mut Assembler<'_>, id: &str, name: &str, arguments: Node<'_>, spot: Spot) {
     let door = assembler.door;
-    let parsed: Option<Value> = arguments
+    let parsed: Option<Json<'_>> = arguments
         .str()
         .and_then(|text| serde_json::from_str(text).ok());
     let arguments = parsed.as_ref().map_or(arguments, Node::of);
@@ -336,7 +339,7 @@ fn stored_session(
             at: clock::time(row.get("created_at")),
         };
         let message = row.get("chat_message").str().unwrap_or_default();
-        let message: Value = serde_json::from_str(message).unwrap_or_default();
+        let message: Json<'_> = serde_json::from_str(message).unwrap_or(Json::Null);
         tell(&mut assembler, Node::of(&message), is_live, model, spot);
     })?;
     Ok(origin::of_prompts(assembler.finish()))
@@ -366,13 +369,21 @@ fn tell(
     let text = content(message.get("content"));
     match message.get("role").str() {
         Some("user") if text.trim().is_empty() => {}
-        Some("user") if live => assembler.prompt(&text, PromptKind::Typed, 0, spot, None),
-        Some("user") => assembler.dead_prompt(&text, PromptKind::Typed, 0, spot),
+        Some("user") if live => assembler.prompt(
+            &assembler.door.prompt(&text),
+            PromptKind::Typed,
+            0,
+            spot,
+            None,
+        ),
+        Some("user") => {
+            assembler.dead_prompt(&assembler.door.prompt(&text), PromptKind::Typed, 0, spot)
+        }
         Some("assistant") if live => {
             if let Some(model) = model {
-                assembler.model(model);
+                assembler.model(&assembler.door.note(model));
             }
-            assembler.text(&text, false, spot);
+            assembler.text(&assembler.door.answer(&text), false, spot);
             for raw in message.get("tool_calls").list() {
                 let id = raw.get("id").str().unwrap_or_default();
                 let name = raw.get("name").str().unwrap_or_default();

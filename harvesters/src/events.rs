@@ -3,11 +3,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
-use crate::node::Node;
+use crate::node::{Json, Node};
 use crate::redact::Door;
 use crate::report::Report;
 use crate::session::{
@@ -71,7 +69,7 @@ impl<'a> Teller<'a> {
     }
 
     /// One event.
-    pub(crate) fn tell(&mut self, offset: u64, event: &Value, report: &mut Report) {
+    pub(crate) fn tell(&mut self, offset: u64, event: &Json<'_>, report: &mut Report) {
         let event = Node::of(event);
         let kind = event.get("type").str().unwrap_or_default();
         let data = event.get("data");
@@ -98,7 +96,8 @@ impl<'a> Teller<'a> {
             }
             "session.error" => {
                 let error = data.get("message").str().unwrap_or("error");
-                self.assembler.failed(error, spot);
+                self.assembler
+                    .failed(&self.assembler.door.note(error), spot);
             }
             "user.message" => self.prompt(data, spot),
             "assistant.message" => self.answer(data, spot),
@@ -106,15 +105,22 @@ impl<'a> Teller<'a> {
             "tool.execution_complete" => self.complete(data, spot),
             "skill.invoked" => {
                 if let Some(name) = data.get("name").text() {
-                    self.assembler.skill(name, SkillTrigger::Tool, spot.place);
+                    self.assembler.skill(
+                        &self.assembler.door.note(name),
+                        SkillTrigger::Tool,
+                        spot.place,
+                    );
                 }
             }
             "subagent.started" => self.assembler.session.sub_agents += 1,
             "abort" => self.assembler.interrupted("", spot),
             "system.notification" => {
                 let text = data.get("content").str().unwrap_or_default();
-                self.assembler
-                    .machine_text("notification", text, spot.place);
+                self.assembler.machine_text(
+                    "notification",
+                    &self.assembler.door.note(text),
+                    spot.place,
+                );
             }
             "assistant.turn_start"
             | "assistant.turn_end"
@@ -188,24 +194,29 @@ impl<'a> Teller<'a> {
         self.asked.clear();
         let text = data.get("content").str().unwrap_or_default();
         match data.get("source").text() {
-            None | Some("user") if !text.trim().is_empty() => {
-                self.assembler
-                    .prompt(text, PromptKind::Typed, 0, spot, None)
-            }
+            None | Some("user") if !text.trim().is_empty() => self.assembler.prompt(
+                &self.assembler.door.prompt(text),
+                PromptKind::Typed,
+                0,
+                spot,
+                None,
+            ),
             None | Some("user") => {}
             Some(source) => {
                 let kind = self.assembler.door.note(source);
-                self.assembler.machine_text(&kind, text, spot.place);
+                self.assembler
+                    .machine_text(&kind, &self.assembler.door.note(text), spot.place);
             }
         }
     }
 
     fn answer(&mut self, data: Node<'_>, spot: Spot) {
         if let Some(model) = data.get("model").text() {
-            self.assembler.model(model);
+            self.assembler.model(&self.assembler.door.note(model));
         }
         let text = data.get("content").str().unwrap_or_default();
-        self.assembler.text(text, false, spot);
+        self.assembler
+            .text(&self.assembler.door.answer(text), false, spot);
         for request in data.get("toolRequests").list() {
             let id = request.get("toolCallId").str().unwrap_or_default();
             self.asked.insert(id.to_owned());
@@ -225,7 +236,7 @@ impl<'a> Teller<'a> {
     fn call(&mut self, id: &str, name: &str, arguments: Node<'_>, spot: Spot) {
         let door = self.assembler.door;
         // Some releases write the arguments as JSON in a string.
-        let parsed: Option<Value> = arguments
+        let parsed: Option<Json<'_>> = arguments
             .str()
             .and_then(|text| serde_json::from_str(text).ok());
         let arguments = parsed.as_ref().map_or(arguments, Node::of);

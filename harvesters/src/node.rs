@@ -105,6 +105,23 @@ impl From<Value> for Json<'static> {
     }
 }
 
+impl From<Json<'_>> for Value {
+    fn from(json: Json<'_>) -> Self {
+        match json {
+            Json::Null => Value::Null,
+            Json::Bool(flag) => Value::from(flag),
+            Json::Int(number) => Value::from(number),
+            Json::Float(number) => Value::from(number),
+            Json::Text(text) => Value::from(text.into_owned()),
+            Json::List(items) => items.into_iter().map(Value::from).collect(),
+            Json::Object(members) => members
+                .into_iter()
+                .map(|(key, member)| (key.into_owned(), Value::from(member)))
+                .collect(),
+        }
+    }
+}
+
 impl<'de: 'a, 'a> serde::Deserialize<'de> for Json<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Reading::all_but(keep_all).deserialize(deserializer)

@@ -9,13 +9,11 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::database::{self, Database};
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node};
 use crate::origin;
 use crate::redact::Door;
 use crate::report::SkipReason;
@@ -163,10 +161,10 @@ fn tell_rows(database: &Database, id: &str, teller: &mut Teller<'_>) -> Result<u
 }
 
 /// The value in a JSON text; null when it is none.
-fn parsed(text: Node<'_>) -> Value {
+fn parsed(text: Node<'_>) -> Json<'static> {
     text.str()
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_default()
+        .and_then(|text| serde_json::from_str::<Json<'_>>(text).ok())
+        .map_or(Json::Null, Json::into_owned)
 }
 
 /// Reads the tree of small files.
@@ -229,7 +227,7 @@ fn is_name(id: &str) -> bool {
 }
 
 /// Reads a small file; what goes wrong is noted.
-fn document(file: &Found, run: &mut Run<'_>) -> Option<Value> {
+fn document(file: &Found, run: &mut Run<'_>) -> Option<Json<'static>> {
     let mut log = run.open(file)?;
     let value = log.whole_document(run.options.limits.line, &mut run.report);
     run.close(log);
@@ -238,7 +236,7 @@ fn document(file: &Found, run: &mut Run<'_>) -> Option<Value> {
 
 /// The small files of a folder by name, which is by time. They are read on behalf of
 /// their session and neither counted nor remembered.
-fn documents(folder: &Path, run: &mut Run<'_>) -> Vec<Value> {
+fn documents(folder: &Path, run: &mut Run<'_>) -> Vec<Json<'static>> {
     let files = walk::files(folder, &mut run.report, &|name| name.ends_with(".json"));
     let mut values = Vec::new();
     for file in files {
@@ -290,7 +288,7 @@ impl<'a> Teller<'a> {
         origin::of_prompts(self.assembler.finish())
     }
 
-    fn message(&mut self, id: &str, message: Node<'_>, parts: &[Value]) {
+    fn message(&mut self, id: &str, message: Node<'_>, parts: &[Json<'_>]) {
         self.dead |= self.undone_from.as_deref() == Some(id);
         let spot = Spot {
             place: Place::default(),
@@ -303,16 +301,16 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn prompt(&mut self, parts: &[Value], spot: Spot) {
+    fn prompt(&mut self, parts: &[Json<'_>], spot: Spot) {
         self.last_call = None;
         let mut texts = Vec::new();
         let mut images = 0;
         for part in parts.iter().map(Node::of) {
             let text = part.get("text").text();
             match (part.get("type").str(), text) {
-                (Some("text"), Some(text)) if part.get("synthetic").is_true() => {
-                    self.assembler.machine_text("synthetic", text, spot.place)
-                }
+                (Some("text"), Some(text)) if part.get("synthetic").is_true() => self
+                    .assembler
+                    .machine_text("synthetic", &self.assembler.door.note(text), spot.place),
                 (Some("text"), Some(text)) if !part.get("ignored").is_true() => texts.push(text),
                 (Some("file"), _) => {
                     let kind = part.get("mime").str().unwrap_or_default();
@@ -326,15 +324,24 @@ impl<'a> Teller<'a> {
             return;
         }
         if self.dead {
-            self.assembler
-                .dead_prompt(&text, PromptKind::Typed, images, spot);
+            self.assembler.dead_prompt(
+                &self.assembler.door.prompt(&text),
+                PromptKind::Typed,
+                images,
+                spot,
+            );
         } else {
-            self.assembler
-                .prompt(&text, PromptKind::Typed, images, spot, None);
+            self.assembler.prompt(
+                &self.assembler.door.prompt(&text),
+                PromptKind::Typed,
+                images,
+                spot,
+                None,
+            );
         }
     }
 
-    fn answer(&mut self, message: Node<'_>, parts: &[Value], spot: Spot) {
+    fn answer(&mut self, message: Node<'_>, parts: &[Json<'_>], spot: Spot) {
         self.count(message);
         if self.dead {
             return;
@@ -348,7 +355,7 @@ impl<'a> Teller<'a> {
                 Some(provider) => format!("{provider}/{model}"),
                 None => model.to_owned(),
             };
-            self.assembler.model(&name);
+            self.assembler.model(&self.assembler.door.note(&name));
         }
         // Old releases do not say how a message finished.
         let interim = message
@@ -359,13 +366,18 @@ impl<'a> Teller<'a> {
             match part.get("type").str() {
                 Some("text") if !part.get("ignored").is_true() => {
                     let text = part.get("text").str().unwrap_or_default();
-                    self.assembler.text(text, interim, spot);
+                    self.assembler
+                        .text(&self.assembler.door.answer(text), interim, spot);
                 }
                 Some("tool") => self.tool(part, spot),
                 Some("patch") => self.patch(part),
                 Some("retry") => {
                     let error = error_text(part.get("error"));
-                    self.assembler.incident(IncidentKind::ApiError, error, spot);
+                    self.assembler.incident(
+                        IncidentKind::ApiError,
+                        &self.assembler.door.note(error),
+                        spot,
+                    );
                 }
                 _ => {}
             }
@@ -375,7 +387,9 @@ impl<'a> Teller<'a> {
             let name = error.get("name").str().unwrap_or_default();
             match name.contains("Abort") {
                 true => self.assembler.interrupted("", spot),
-                false => self.assembler.failed(error_text(error), spot),
+                false => self
+                    .assembler
+                    .failed(&self.assembler.door.note(error_text(error)), spot),
             }
         }
     }

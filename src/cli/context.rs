@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic as _;
 use skillopt_harvesters::redact::UserRule;
-use skillopt_harvesters::{Agent, Redactor, Roots};
+use skillopt_harvesters::{Redactor, Roots};
 use skillopt_staging::AllowedRoots;
 
 use super::failure::{ExitStatus, Failure};
@@ -65,12 +65,12 @@ impl Context {
 
     /// Where the agents' logs are.
     pub(super) fn log_roots(&self, config: &NightConfig) -> Roots {
-        let homes = config.sources.iter().filter_map(|source| {
-            let home = config.homes.of(*source, &env)?;
-            Some((agent(*source), home))
+        let homes = config.sources.iter().flat_map(|source| {
+            let homes = config.homes.all_of(*source, &env);
+            homes.into_iter().map(|home| (*source, home))
         });
-        homes.fold(Roots::none(), |roots, (agent, home)| {
-            roots.with(agent, home)
+        homes.fold(Roots::none(), |roots, (source, home)| {
+            roots.with(source, home)
         })
     }
 
@@ -141,14 +141,6 @@ impl Context {
             self.paths.nights(),
             self.allowed_roots(),
         ))
-    }
-}
-
-/// The harvester of a configured source.
-pub(super) fn agent(source: Source) -> Agent {
-    match source {
-        Source::Claude => Agent::Claude,
-        Source::Codex => Agent::Codex,
     }
 }
 

@@ -1,7 +1,11 @@
 //! `harvest`: read session logs and show what is there. Nothing is stored and no model is called.
 
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
 use serde_json::json;
-use skillopt_harvesters::{Session, SourceInfo, registry};
+use skillopt_harvesters::session::{CallStatus, ToolCall, TurnEnd};
+use skillopt_harvesters::{HarvestOptions, Session, SourceInfo, harvest_each, registry};
 use skillopt_staging::one_line;
 
 use super::context::Context;
@@ -94,7 +98,7 @@ fn line(session: &Session) -> String {
         .map(|prompt| prompt.text.as_str())
         .unwrap_or_default();
     format!(
-        "{:<16}  {:<7} {:<8} {}  {}  {}",
+        "{:<16}  {:<12} {:<8} {}  {}  {}",
         session
             .ended
             .map(|time| time.strftime("%Y-%m-%d %H:%M").to_string())
@@ -144,27 +148,7 @@ fn account(printer: Printer, gathered: &Gathered) {
 
 fn show(context: &Context, args: &Show) -> Result<ExitStatus, Failure> {
     let gathered = gather(context, &Selection::everything())?;
-    let mut found = gathered
-        .sessions
-        .iter()
-        .filter(|session| session.id.starts_with(&args.session));
-    let session = match (found.next(), found.next()) {
-        (Some(session), None) => session,
-        (Some(_), Some(_)) => {
-            return Err(Failure::new(
-                ExitStatus::Situation,
-                format!("several sessions begin with {}", args.session),
-            )
-            .hint("give more of the id"));
-        }
-        (None, _) => {
-            return Err(Failure::new(
-                ExitStatus::Situation,
-                format!("there is no session {}", args.session),
-            )
-            .hint("see: skillopt-sleep harvest list"));
-        }
-    };
+    let session = find(&gathered.sessions, &args.session)?;
     if args.json {
         context.printer.json("skillopt-sleep.session/1", session);
     } else {
@@ -173,40 +157,183 @@ fn show(context: &Context, args: &Show) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Done)
 }
 
-fn timeline(printer: Printer, session: &Session) {
-    printer.line(line(session));
-    for turn in &session.turns {
-        for prompt in &turn.prompts {
-            printer.line(format!("\n> {}", one_line(&prompt.text)));
+/// The session whose id is this or begins with it.
+fn find<'a>(sessions: &'a [Session], id: &str) -> Result<&'a Session, Failure> {
+    const MOST: usize = 5;
+    if let Some(session) = sessions.iter().find(|session| session.id == id) {
+        return Ok(session);
+    }
+    let found: Vec<&Session> = sessions
+        .iter()
+        .filter(|session| session.id.starts_with(id))
+        .collect();
+    match found.as_slice() {
+        [session] => Ok(*session),
+        [] => {
+            let mut near: Vec<&Session> = sessions.iter().collect();
+            near.sort_by(|one, other| {
+                likeness(&other.id, id)
+                    .total_cmp(&likeness(&one.id, id))
+                    .then_with(|| one.id.cmp(&other.id))
+            });
+            near.truncate(3);
+            let hint = match near.is_empty() {
+                true => "no sessions were found; see: skillopt-sleep harvest sources".to_owned(),
+                false => format!(
+                    "the nearest are {}; see: skillopt-sleep harvest list",
+                    names(&near)
+                ),
+            };
+            Err(Failure::new(
+                ExitStatus::Situation,
+                format!("there is no session {}", one_line(id)),
+            )
+            .hint(hint))
         }
-        for call in &turn.tools {
-            let what = call
-                .command
-                .as_ref()
-                .map_or(call.arguments.as_str(), |command| command.text.as_str());
-            let code = call
-                .command
-                .as_ref()
-                .and_then(|command| command.exit_code)
-                .map(|code| format!(" (exit {code})"))
-                .unwrap_or_default();
-            printer.line(format!(
-                "  {} {}{code}",
-                one_line(&call.name),
-                one_line(what)
+        several => {
+            let more = match several.len().saturating_sub(MOST) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let shown = &several[..several.len().min(MOST)];
+            Err(Failure::new(
+                ExitStatus::Situation,
+                format!("{} sessions begin with {}", several.len(), one_line(id)),
+            )
+            .hint(format!("give more of the id: {}{more}", names(shown))))
+        }
+    }
+}
+
+/// How alike two ids are; an equal beginning counts most.
+fn likeness(one: &str, other: &str) -> f64 {
+    let beginning = one
+        .chars()
+        .zip(other.chars())
+        .take_while(|(one, other)| one == other)
+        .count();
+    f64::from(u32::try_from(beginning).unwrap_or(u32::MAX)) + strsim::jaro_winkler(one, other)
+}
+
+fn names(sessions: &[&Session]) -> String {
+    let names: Vec<String> = sessions
+        .iter()
+        .map(|session| format!("{} ({})", one_line(&session.id), session.agent))
+        .collect();
+    names.join(", ")
+}
+
+/// A session as a person would tell it: who said and did what, in order, and how it went.
+fn timeline(printer: Printer, session: &Session) {
+    for text in timeline_lines(session) {
+        printer.line(text);
+    }
+}
+
+fn timeline_lines(session: &Session) -> Vec<String> {
+    let mut lines = vec![format!("session  {}", one_line(&session.id))];
+    let version = session.agent_version.as_deref().unwrap_or_default();
+    lines.push(
+        format!("agent    {} {version}", session.agent)
+            .trim_end()
+            .to_owned(),
+    );
+    if let Some(project) = &session.project {
+        lines.push(format!("project  {}", one_line(project)));
+    }
+    if let Some(branch) = &session.git.branch {
+        let commit = session.git.commit.as_deref().unwrap_or_default();
+        let commit: String = commit.chars().take(12).collect();
+        lines.push(
+            format!("branch   {} {commit}", one_line(branch))
+                .trim_end()
+                .to_owned(),
+        );
+    }
+    if let Some(started) = session.started {
+        let ended = session.ended.unwrap_or(started);
+        lines.push(format!("time     {} to {}", moment(started), moment(ended)));
+    }
+    if let Some(model) = session.main_model() {
+        lines.push(format!("model    {}", one_line(model)));
+    }
+    for (index, turn) in session.turns.iter().enumerate() {
+        lines.push(String::new());
+        for prompt in &turn.prompts {
+            let time = prompt.at.map(|at| format!("  [{}]", moment(at)));
+            lines.push(format!(
+                "> {}{}",
+                one_line(&prompt.text),
+                time.unwrap_or_default()
             ));
         }
-        if let Some(answer) = &turn.answer {
-            printer.line(format!("  {}", one_line(&answer.text)));
+        for call in &turn.tools {
+            call_lines(call, &mut lines);
+        }
+        match (&turn.answer, turn.end) {
+            (Some(answer), _) => lines.push(format!("  = {}", one_line(&answer.text))),
+            (None, TurnEnd::Interrupted) => lines.push("  ! interrupted".to_owned()),
+            (None, TurnEnd::ApiError) => {
+                lines.push("  ! the model could not be reached".to_owned())
+            }
+            (None, _) => lines.push("  ! no answer".to_owned()),
+        }
+        for said in &session.feedback {
+            if said.about_turn == index {
+                lines.push(format!("  feedback: {:?}", said.polarity).to_lowercase());
+            }
         }
     }
+    lines.push(String::new());
+    lines.push(format!("outcome  {}", verdict(session)));
     for signal in &session.outcome.signals {
-        printer.line(format!(
-            "\noutcome: {:?} {}",
-            signal.kind,
-            one_line(&signal.detail)
-        ));
+        let text = format!("  {} {}", name_of(&signal.kind), one_line(&signal.detail));
+        lines.push(text.trim_end().to_owned());
     }
+    lines
+}
+
+/// A tool call, what came of it, and the files that it changed.
+fn call_lines(call: &ToolCall, lines: &mut Vec<String>) {
+    let mut line = match &call.command {
+        Some(command) => format!("  $ {}", one_line(&command.text)),
+        None => format!("  * {} {}", one_line(&call.name), one_line(&call.arguments)),
+    };
+    let code = call.command.as_ref().and_then(|command| command.exit_code);
+    match code {
+        Some(code) => line += &format!("  (exit {code})"),
+        None if call.status != CallStatus::Ok => {
+            line += &format!("  ({})", name_of(&call.status));
+        }
+        None => {}
+    }
+    let verification = call
+        .command
+        .as_ref()
+        .and_then(|run| run.verification.as_ref());
+    if let Some(verification) = verification {
+        line += match verification.passed {
+            Some(true) => "  passed",
+            Some(false) => "  failed",
+            None => "  result unknown",
+        };
+    }
+    lines.push(line);
+    for path in &call.edits {
+        lines.push(format!("    edited {}", one_line(path)));
+    }
+}
+
+fn moment(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// The name of a variant as it is in JSON, in words.
+fn name_of(value: &impl serde::Serialize) -> String {
+    serde_json::to_value(value)
+        .ok()
+        .and_then(|value| value.as_str().map(|name| name.replace('_', " ")))
+        .unwrap_or_default()
 }
 
 fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
@@ -234,41 +361,71 @@ fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
     Ok(ExitStatus::Done)
 }
 
+/// Every agent whose logs can be read: where, and how many sessions are there.
 fn sources(context: &Context, json: bool) -> Result<ExitStatus, Failure> {
-    let roots = context.log_roots(context.config()?);
-    let found: Vec<(SourceInfo, Vec<std::path::PathBuf>)> = registry()
+    let config = context.config()?;
+    let mut all = config.clone();
+    all.sources = registry()
         .iter()
-        .map(|source| source.info())
-        .map(|info| (info, roots.of(info.agent).to_vec()))
+        .map(|source| source.info().agent)
         .collect();
-    if json {
-        let sources: Vec<_> = found
-            .iter()
-            .map(|(info, roots)| {
-                let roots: Vec<_> = roots
-                    .iter()
-                    .map(|root| json!({"path": root, "exists": root.exists()}))
-                    .collect();
-                json!({ "source": info, "roots": roots })
-            })
-            .collect();
-        context
-            .printer
-            .json("skillopt-sleep.sources/1", &json!({ "sources": sources }));
-        return Ok(ExitStatus::Done);
-    }
-    for (info, roots) in found {
-        context
-            .printer
-            .line(format!("{} ({})", info.title, info.agent.name()));
-        context.printer.line(format!("  reads  {}", info.reads));
-        for root in roots {
-            let there = if root.exists() { "" } else { " (not there)" };
-            context.printer.line(format!(
-                "  from   {}{there}",
-                one_line(&root.display().to_string())
-            ));
+    let roots = context.log_roots(&all);
+    let options = HarvestOptions {
+        redactor: context.redactor()?,
+        ..HarvestOptions::default()
+    };
+    let read = harvest_each(&roots, &options, |_| ControlFlow::Continue(()));
+    let mut listed = Vec::new();
+    for source in registry() {
+        let info = source.info();
+        let sessions = read.report.by_agent.get(&info.agent);
+        let sessions = sessions.copied().unwrap_or_default();
+        let configured = config.sources.contains(&info.agent);
+        let roots = roots.of(info.agent);
+        if json {
+            let roots: Vec<_> = roots
+                .iter()
+                .map(|root| json!({"path": root, "exists": root.exists()}))
+                .collect();
+            listed.push(json!({
+                "source": info,
+                "roots": roots,
+                "configured": configured,
+                "sessions": sessions,
+            }));
+        } else {
+            describe(context.printer, info, roots, configured, sessions);
         }
     }
+    if json {
+        context.printer.json(
+            "skillopt-sleep.sources/1",
+            &json!({ "sources": listed, "report": read.report }),
+        );
+    }
     Ok(ExitStatus::Done)
+}
+
+fn describe(
+    printer: Printer,
+    info: SourceInfo,
+    roots: &[PathBuf],
+    configured: bool,
+    sessions: u64,
+) {
+    printer.line(format!("{} ({})", info.title, info.agent));
+    printer.line(format!("  reads  {}", info.reads));
+    printer.line(format!("  keeps  {}", info.keeps));
+    printer.line(format!("  looks  {}", info.location));
+    for root in roots {
+        let there = if root.exists() { "" } else { " (not there)" };
+        let root = one_line(&root.display().to_string());
+        printer.line(format!("  from   {root}{there}"));
+    }
+    let used = if configured {
+        ""
+    } else {
+        " (not among the configured sources)"
+    };
+    printer.line(format!("  found  {sessions} sessions{used}"));
 }

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use skillopt_harvesters::ProjectScope;
+use skillopt_harvesters::{ProjectScope, registry};
 
-use super::context::{Context, absolute, agent};
+use super::context::{Context, absolute};
 use super::failure::{ExitStatus, Failure};
 use crate::config::NightConfig;
 use crate::config::duration::since;
@@ -22,7 +22,7 @@ pub(super) struct Selection {
     /// Sessions of every project.
     #[arg(long)]
     all_projects: bool,
-    /// Only logs of this agent (`claude`, `codex`); may be given often.
+    /// Only logs of this agent (see `harvest sources`); may be given often.
     #[arg(long, value_name = "NAME")]
     source: Vec<String>,
     /// Sessions that ended since: a duration such as `72h`, or a date.
@@ -34,10 +34,12 @@ pub(super) struct Selection {
 }
 
 impl Selection {
-    /// Every session of every project.
+    /// Every session of every project and every agent.
     pub(super) fn everything() -> Self {
+        let sources = registry().iter().map(|source| source.info().agent);
         Self {
             all_projects: true,
+            source: sources.map(|source| source.name().to_owned()).collect(),
             max_sessions: Some(0),
             ..Self::default()
         }
@@ -73,7 +75,7 @@ impl Selection {
         };
         Ok(Gatherer {
             roots: context.log_roots(config),
-            sources: config.sources.iter().map(|source| agent(*source)).collect(),
+            sources: config.sources.clone(),
             projects: self.scope(context, config),
             since,
             max_sessions: config.most_sessions(),
@@ -100,12 +102,10 @@ impl Selection {
 }
 
 fn source(name: &str) -> Result<Source, Failure> {
-    match name {
-        "claude" => Ok(Source::Claude),
-        "codex" => Ok(Source::Codex),
-        other => Err(
-            Failure::new(ExitStatus::Situation, format!("`{other}` is no log source"))
-                .hint("the sources are claude and codex"),
-        ),
-    }
+    let mut sources = registry().iter().map(|source| source.info().agent);
+    let names: Vec<&str> = sources.clone().map(Source::name).collect();
+    sources.find(|source| source.name() == name).ok_or_else(|| {
+        Failure::new(ExitStatus::Situation, format!("`{name}` is no log source"))
+            .hint(format!("the sources are {}", names.join(", ")))
+    })
 }

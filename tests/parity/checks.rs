@@ -129,6 +129,16 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
         }
         "nothing_found" => ours["found"] == json!(false),
         // The learnt block.
+        "project_is_above" => {
+            let of = |name: &str| std::path::Path::new(input[name].as_str().unwrap_or_default());
+            let (project, invoked) = (of("project"), of("invoked_project"));
+            project != invoked && invoked.starts_with(project)
+        }
+        "left_out" => ours == &json!(false),
+        "two_slashes" => input["project"]
+            .as_str()
+            .is_some_and(|project| project.starts_with("//")),
+        "taken_in" => ours == &json!(true),
         "writes_a_block" => input["document"].is_string(),
         "block_is_edited_in_place" => block::edited_in_place(vector, ours),
         "starts_a_skill" => input["scaffold"].is_string(),

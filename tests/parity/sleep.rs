@@ -1,7 +1,10 @@
 //! The groups of the night: feedback, tasks, splits, judges.
 
+use std::path::PathBuf;
+
 use serde_json::{Map, Value, json};
 
+use skillopt_harvesters::ProjectScope;
 use skillopt_sleep::model::reply;
 use skillopt_sleep::night::deltas::{any_regressed, task_deltas};
 use skillopt_sleep::night::exact::{contains_reference, keyword_share, normalise};
@@ -37,7 +40,24 @@ pub(super) const GROUPS: &[Group] = &[
     group("sleep/managed_block", managed_block),
     group("sleep/edit_application", edit_application),
     group("sleep/slow_field", slow_field),
+    group("sleep/project_scope", project_scope),
 ];
+
+fn project_scope(vector: &Vector) -> Value {
+    let input = &vector.input;
+    let folders = |value: &Value| -> Vec<PathBuf> {
+        let items = value.as_array().into_iter().flatten();
+        items.filter_map(Value::as_str).map(PathBuf::from).collect()
+    };
+    let scope = match (input["scope"].as_str(), text(input, "invoked_project")) {
+        (None, _) => ProjectScope::Under(folders(&input["scope"])),
+        (Some("invoked"), invoked) if !invoked.is_empty() => {
+            ProjectScope::Under(vec![invoked.into()])
+        }
+        _ => ProjectScope::All,
+    };
+    json!(scope.includes(Some(&text(input, "project"))))
+}
 
 fn phrases(input: &Value, key: &str) -> Vec<String> {
     input[key]

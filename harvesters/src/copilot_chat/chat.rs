@@ -1,10 +1,10 @@
 //! From the state of a chat to a session.
 
-use serde_json::Value;
+use std::borrow::Cow;
 
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
-use crate::node::Node;
+use crate::node::{Json, Node};
 use crate::origin;
 use crate::redact::Door;
 use crate::report::Report;
@@ -30,22 +30,26 @@ const SILENT: &[&str] = &[
 
 /// The session of a chat.
 pub(super) fn session(
-    state: &State,
+    state: &mut State,
     door: Door<'_>,
     project: Option<&str>,
     report: &mut Report,
 ) -> Session {
     let mut assembler = Assembler::new(door);
     let facts = &mut assembler.session;
-    let note = |name: &str| state.get(name).text().map(|text| door.note(text));
+    let mut note = |name: &str| {
+        let value = state.take_member(name);
+        Node::of(&value).text().map(|text| door.note(text))
+    };
     facts.agent = Agent::CopilotChat;
     facts.id = note("sessionId").unwrap_or_default();
     facts.title = note("customTitle");
     facts.project = project.map(|path| door.note(path));
-    facts.started = clock::time(state.get("creationDate"));
-    facts.ended = clock::time(state.get("lastMessageDate"));
+    facts.started = clock::time(Node::of(&state.take_member("creationDate")));
+    facts.ended = clock::time(Node::of(&state.take_member("lastMessageDate")));
     let mut last = None;
-    for request in state.get("requests").list() {
+    let requests = state.take_member("requests");
+    for request in Node::of(&requests).list() {
         let at = clock::time(request.get("timestamp"));
         let completed = clock::time(request.at(&["modelState", "completedAt"]));
         last = last.max(at).max(completed);
@@ -96,7 +100,8 @@ impl<'s> Teller<'_, '_, 's> {
                 true => PromptKind::SlashCommand,
                 false => PromptKind::Typed,
             };
-            self.assembler.prompt(text, kind, 0, self.spot, None);
+            self.assembler
+                .prompt(&self.assembler.door.prompt(text), kind, 0, self.spot, None);
         }
         let parts: Vec<Node<'_>> = self.request.get("response").list().collect();
         if let Some(model) = self
@@ -105,7 +110,7 @@ impl<'s> Teller<'_, '_, 's> {
             .text()
             .filter(|_| !parts.is_empty())
         {
-            self.assembler.model(model);
+            self.assembler.model(&self.assembler.door.note(model));
         }
         for part in parts {
             self.part(part, report);
@@ -116,7 +121,8 @@ impl<'s> Teller<'_, '_, 's> {
             self.assembler.interrupted("", self.spot);
         } else if error.is_some() {
             let error = error.get("message").str().unwrap_or("error");
-            self.assembler.failed(error, self.spot);
+            self.assembler
+                .failed(&self.assembler.door.note(error), self.spot);
         }
     }
 
@@ -153,7 +159,8 @@ impl<'s> Teller<'_, '_, 's> {
 
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.text);
-        self.assembler.text(&text, false, self.spot);
+        self.assembler
+            .text(&self.assembler.door.answer(&text), false, self.spot);
     }
 
     /// Ids need not be those of the model's calls, and need not be there.
@@ -204,15 +211,18 @@ impl<'s> Teller<'_, '_, 's> {
     }
 
     /// The arguments of a call, if the model's record of it has the same id.
-    fn arguments(&self, id: Option<&str>) -> Value {
+    fn arguments(&self, id: Option<&str>) -> Json<'static> {
         let rounds = self.request.at(&["result", "metadata", "toolCallRounds"]);
         let text = rounds
             .list()
             .flat_map(|round| round.get("toolCalls").list())
             .find(|call| id.is_some() && call.get("id").text() == id)
             .and_then(|call| call.get("arguments").text());
-        text.map_or(Value::Null, |text| {
-            serde_json::from_str(text).unwrap_or_else(|_| Value::from(text))
+        text.map_or(Json::Null, |text| {
+            serde_json::from_str::<Json<'_>>(text).map_or_else(
+                |_| Json::Text(Cow::Owned(text.to_owned())),
+                Json::into_owned,
+            )
         })
     }
 

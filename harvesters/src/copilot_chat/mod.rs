@@ -17,7 +17,7 @@ use serde_json::Value;
 
 use crate::events::Teller;
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node, keep_all};
 use crate::origin;
 use crate::redact::Door;
 use crate::report::{Report, SkipReason};
@@ -163,13 +163,13 @@ fn chat(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<Sessio
     let mut log = run.open(file)?;
     let mut state = State::default();
     if is_log(file) {
-        log.each_record(&mut run.report, |offset, record, report| {
-            if !state.apply(offset, record) {
+        log.each_record(keep_all, &mut run.report, |offset, record, report| {
+            if !state.apply(offset, &Value::from(record)) {
                 report.unknown_kind(Agent::CopilotChat, "operation");
             }
         });
     } else if let Some(document) = log.whole_document(run.options.limits.line, &mut run.report) {
-        state.start(0, &document);
+        state.start(0, &Value::from(document));
     }
     run.close(log);
     if state.is_full() {
@@ -180,7 +180,7 @@ fn chat(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<Sessio
         run.report.skip(&file.path, SkipReason::Empty, "");
         return None;
     }
-    let mut session = chat::session(&state, door, project, &mut run.report);
+    let mut session = chat::session(&mut state, door, project, &mut run.report);
     session.files = vec![file.path.to_string_lossy().into_owned()];
     if session.id.is_empty() {
         session.id = door.note(&stem(file));
@@ -214,8 +214,8 @@ fn transcript(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<
     let door: Door<'_> = run.door();
     let mut log = run.open(file)?;
     let mut teller = Teller::new(Agent::CopilotChat, door);
-    log.each_record(&mut run.report, |offset, record, report| {
-        teller.tell(offset, record, report)
+    log.each_record(keep_all, &mut run.report, |offset, record, report| {
+        teller.tell(offset, &record, report)
     });
     run.close(log);
     if teller.is_empty() {
@@ -246,7 +246,7 @@ fn project(workspace: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = fs_err::File::open(&path).ok()?;
     file.take(LONGEST).read_to_end(&mut bytes).ok()?;
-    let value: Value = serde_json::from_slice(&bytes).ok()?;
+    let value: Json<'_> = serde_json::from_slice(&bytes).ok()?;
     let node = Node::of(&value);
     if let Some(folder) = node.get("folder").text() {
         return Some(path_of(folder));

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::node::Node;
+use crate::node::Json;
 
 /// Members of the state that matter. What is typed and not sent is not among them.
 const WANTED: &[&str] = &[
@@ -42,10 +42,9 @@ impl State {
         self.taken > MOST
     }
 
-    /// A member of the state.
-    pub(super) fn get(&self, name: &str) -> Node<'_> {
-        static NOTHING: Value = Value::Null;
-        Node::of(self.members.get(name).unwrap_or(&NOTHING))
+    /// A member of the state, taken out; null if it has none.
+    pub(super) fn take_member(&mut self, name: &str) -> Json<'static> {
+        Json::from(self.members.remove(name).unwrap_or_default())
     }
 
     /// Where a request stands.
@@ -55,22 +54,26 @@ impl State {
 
     /// Applies one line; tells whether it was a change.
     pub(super) fn apply(&mut self, offset: u64, record: &Value) -> bool {
-        let record = Node::of(record);
         let value = record.get("v");
-        let path: Vec<Node<'_>> = record.get("k").list().collect();
-        match record.get("kind").int() {
+        let path: Vec<&Value> = record.get("k").map(list).into_iter().flatten().collect();
+        match record.get("kind").and_then(Value::as_i64) {
             Some(0) => {
-                if let Some(value) = value.value() {
+                if let Some(value) = value {
                     self.start(offset, value);
                 }
             }
             Some(1) => self.set(offset, &path, value),
-            Some(2) => self.append(offset, &path, value, record.get("i").count()),
+            Some(2) => self.append(
+                offset,
+                &path,
+                value,
+                record.get("i").and_then(Value::as_u64),
+            ),
             Some(3) => {
                 if let Some((last, path)) = path.split_last()
                     && let Some(parent) = self.find(path)
                 {
-                    delete(parent, *last);
+                    delete(parent, last);
                 }
             }
             _ => return false,
@@ -90,8 +93,8 @@ impl State {
         }
     }
 
-    fn set(&mut self, offset: u64, path: &[Node<'_>], value: Node<'_>) {
-        let (Some((last, parents)), Some(value)) = (path.split_last(), value.value()) else {
+    fn set(&mut self, offset: u64, path: &[&Value], value: Option<&Value>) {
+        let (Some((last, parents)), Some(value)) = (path.split_last(), value) else {
             return;
         };
         if !is_wanted(path) || self.is_full() {
@@ -99,11 +102,11 @@ impl State {
         }
         let value = self.take(value);
         if parents.is_empty() {
-            let name = last.str().unwrap_or_default();
+            let name = last.as_str().unwrap_or_default();
             self.note(offset, name, &value);
             self.members.insert(name.to_owned(), value);
         } else if let Some(parent) = self.find(parents) {
-            match (parent, last.str(), last.count()) {
+            match (parent, last.as_str(), last.as_u64()) {
                 (Value::Object(members), Some(name), _) => {
                     members.insert(name.to_owned(), value);
                 }
@@ -121,17 +124,18 @@ impl State {
     }
 
     /// Cuts a list at an index, if one is given, and adds to it.
-    fn append(&mut self, offset: u64, path: &[Node<'_>], value: Node<'_>, cut: Option<u64>) {
+    fn append(&mut self, offset: u64, path: &[&Value], value: Option<&Value>, cut: Option<u64>) {
         if !is_wanted(path) || self.is_full() {
             return;
         }
         let added: Vec<Value> = value
-            .list()
-            .filter_map(Node::value)
+            .map(list)
+            .into_iter()
+            .flatten()
             .map(|value| self.take(value))
             .collect();
         if let [name] = path {
-            let name = name.str().unwrap_or_default();
+            let name = name.as_str().unwrap_or_default();
             for value in &added {
                 self.note_request(offset, name, value);
             }
@@ -148,7 +152,7 @@ impl State {
         let Some(parent) = self.find(parents) else {
             return;
         };
-        match (parent, last.str(), last.count()) {
+        match (parent, last.as_str(), last.as_u64()) {
             (Value::Object(members), Some(name), _) => {
                 let list = members
                     .entry(name)
@@ -166,16 +170,16 @@ impl State {
     }
 
     /// The value at a path.
-    fn find(&mut self, path: &[Node<'_>]) -> Option<&mut Value> {
+    fn find(&mut self, path: &[&Value]) -> Option<&mut Value> {
         if path.len() > DEEPEST {
             return None;
         }
         let (first, rest) = path.split_first()?;
-        let mut value = self.members.get_mut(first.str()?)?;
+        let mut value = self.members.get_mut(first.as_str()?)?;
         for key in rest {
             value = match value {
-                Value::Object(members) => members.get_mut(key.str()?)?,
-                Value::Array(items) => items.get_mut(usize::try_from(key.count()?).ok()?)?,
+                Value::Object(members) => members.get_mut(key.as_str()?)?,
+                Value::Array(items) => items.get_mut(usize::try_from(key.as_u64()?).ok()?)?,
                 _ => return None,
             };
         }
@@ -183,14 +187,14 @@ impl State {
     }
 
     fn note(&mut self, offset: u64, name: &str, value: &Value) {
-        for request in Node::of(value).list().filter_map(Node::value) {
+        for request in list(value) {
             self.note_request(offset, name, request);
         }
     }
 
     fn note_request(&mut self, offset: u64, name: &str, request: &Value) {
-        let id = Node::of(request).get("requestId").text();
-        if let Some(id) = id.filter(|_| name == "requests") {
+        let id = request.get("requestId").and_then(Value::as_str);
+        if let Some(id) = id.filter(|id| name == "requests" && !id.is_empty()) {
             self.offsets.entry(id.to_owned()).or_insert(offset);
         }
     }
@@ -203,10 +207,15 @@ impl State {
     }
 }
 
+/// The elements of a list; none when it is none.
+fn list(value: &Value) -> impl Iterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
 /// Whether a change concerns something that matters.
-fn is_wanted(path: &[Node<'_>]) -> bool {
+fn is_wanted(path: &[&Value]) -> bool {
     path.first()
-        .and_then(|name| name.str())
+        .and_then(|name| name.as_str())
         .is_some_and(|name| WANTED.contains(&name))
 }
 
@@ -219,8 +228,8 @@ fn extend(list: &mut Value, cut: Option<u64>, added: Vec<Value>) {
     }
 }
 
-fn delete(parent: &mut Value, key: Node<'_>) {
-    match (parent, key.str(), key.count()) {
+fn delete(parent: &mut Value, key: &Value) {
+    match (parent, key.as_str(), key.as_u64()) {
         (Value::Object(members), Some(name), _) => {
             members.remove(name);
         }

@@ -243,6 +243,7 @@ impl Home {
         if let Some((path, statements)) = fixture.database {
             std::fs::create_dir_all(&root).unwrap();
             let database = Connection::open(root.join(path)).unwrap();
+            database.execute_batch("PRAGMA synchronous=OFF").unwrap();
             let statements = statements.replace(MARK, SECRET);
             database.execute_batch(&statements).unwrap();
         }

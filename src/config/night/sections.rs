@@ -1,8 +1,10 @@
 //! The parts of the night's configuration.
 
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use skillopt_harvesters::registry;
 
 use crate::config::duration::TimeSpan;
 use crate::config::modes::{GateMetric, GateRuleName, LrScheduler};
@@ -11,41 +13,72 @@ use crate::model::budget::Limits;
 use crate::model::stack::Environment;
 
 /// Whose sessions are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Source {
-    /// Claude Code.
-    Claude,
-    /// Codex.
-    Codex,
-}
+pub use skillopt_harvesters::Agent as Source;
 
 /// Where the agents keep their files; null: where the agent itself looks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Homes {
     /// Instead of `CLAUDE_CONFIG_DIR` or `~/.claude`.
     pub claude: Option<PathBuf>,
     /// Instead of `CODEX_HOME` or `~/.codex`.
     pub codex: Option<PathBuf>,
+    /// Instead of `PI_CODING_AGENT_DIR` or `~/.pi/agent`.
+    pub pi: Option<PathBuf>,
+    /// Instead of `~/.gemini`.
+    pub gemini: Option<PathBuf>,
+    /// Instead of `COPILOT_HOME` or `~/.copilot`.
+    pub copilot_cli: Option<PathBuf>,
+    /// A folder `User` of VS Code, instead of all usual ones.
+    pub copilot_chat: Option<PathBuf>,
+    /// Instead of `OpenCode`'s folder in `XDG_DATA_HOME` or `~/.local/share`.
+    pub opencode: Option<PathBuf>,
+    /// Instead of `~/.cursor`.
+    pub cursor: Option<PathBuf>,
+    /// Instead of `~/.local/share/devin/cli`.
+    pub devin: Option<PathBuf>,
 }
 
 impl Homes {
-    /// The folder of a source; none when there is no home directory.
+    /// The folder of a source, the first one of several; none when there is no home
+    /// directory.
     #[must_use]
     pub fn of(&self, source: Source, env: Environment<'_>) -> Option<PathBuf> {
-        let (own, variable, folder) = match source {
-            Source::Claude => (&self.claude, "CLAUDE_CONFIG_DIR", ".claude"),
-            Source::Codex => (&self.codex, "CODEX_HOME", ".codex"),
+        self.all_of(source, env).into_iter().next()
+    }
+
+    /// The folders of a source, existing or not; none when there is no home directory.
+    #[must_use]
+    pub fn all_of(&self, source: Source, env: Environment<'_>) -> Vec<PathBuf> {
+        let own = match source {
+            Source::Claude => &self.claude,
+            Source::Codex => &self.codex,
+            Source::Pi => &self.pi,
+            Source::Gemini => &self.gemini,
+            Source::CopilotCli => &self.copilot_cli,
+            Source::CopilotChat => &self.copilot_chat,
+            Source::OpenCode => &self.opencode,
+            Source::Cursor => &self.cursor,
+            Source::Devin => &self.devin,
         };
-        own.as_deref()
-            .map(|path| paths::expand(path, env))
-            .or_else(|| {
-                env(variable)
-                    .filter(|text| !text.is_empty())
-                    .map(PathBuf::from)
+        if let Some(path) = own {
+            return vec![paths::expand(path, env)];
+        }
+        let variable = |name: &str| {
+            env(name)
+                .filter(|text| !text.is_empty())
+                .map(OsString::from)
+        };
+        let home = paths::home(env);
+        registry()
+            .iter()
+            .filter(|known| known.info().agent == source)
+            .flat_map(|known| {
+                // Without a home a variable can still name an absolute folder.
+                known.default_roots(home.as_deref().unwrap_or(Path::new("")), &variable)
             })
-            .or_else(|| Some(paths::home(env)?.join(folder)))
+            .filter(|root| home.is_some() || root.is_absolute())
+            .collect()
     }
 }
 
