@@ -129,7 +129,7 @@ impl<E: Environment> Trainer<'_, E> {
             failure_only: settings.failure_only,
             skill_aware: settings.skill_aware,
             budget: self.analyst_budget(),
-            seed: study.seed,
+            seed: Some(study.seed),
             guidance: self.environment.analyst_guidance(),
             history: study.history,
             dir: &format!("{}/patches", study.dir),

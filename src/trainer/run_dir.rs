@@ -15,8 +15,9 @@ use skillopt_files::{Options, append_line, write_atomic, write_atomic_json};
 use super::environment::Rollout;
 use super::event::{Event, Observer};
 use super::patch::{Item, Patch};
+use super::recover;
 use super::score::{Bucket, task_type_buckets};
-use super::state::{State, StepRecord};
+use super::state::State;
 use super::update_mode::UpdateMode;
 use crate::skill::EditReport;
 
@@ -66,32 +67,33 @@ impl RunDir {
     }
 
     /// The state that a killed or finished run left, with its history; `None` for a fresh
-    /// directory.
+    /// directory. A state file that is gone or damaged is made up for from the other artefacts, as
+    /// far as they go (see [`super::recover`]).
     ///
     /// # Errors
     /// When the files are there and cannot be read; the message says which and what to do.
     pub fn load(&self) -> io::Result<Option<State>> {
         let path = self.root.join("runtime_state.json");
         if !path.exists() {
-            return Ok(None);
+            return recover::state(&self.root);
         }
-        let file: StateFile = read_json(&path)?;
-        if file.format != FORMAT {
+        let file: Value = match read_json(&path) {
+            Ok(file) => file,
+            Err(error) => return recover::state(&self.root)?.map_or(Err(error), |s| Ok(Some(s))),
+        };
+        let format = file.get("format").and_then(Value::as_u64);
+        if format != Some(FORMAT.into()) {
             return Err(io::Error::other(format!(
                 "{} has format {}, this program reads {FORMAT}: use the version that wrote it, or \
                  another --out-root",
                 path.display(),
-                file.format
+                format.map_or("none".to_owned(), |format| format.to_string())
             )));
         }
-        let mut state = file.state;
-        let history = self.root.join("history.json");
-        if history.exists() {
-            state.history = read_json::<Vec<StepRecord>>(&history)?;
-        }
-        state
-            .history
-            .retain(|r| r.step <= state.last_completed_step);
+        let mut state = serde_json::from_value::<StateFile>(file)
+            .map_err(|error| unreadable(&path, &error))?
+            .state;
+        state.history = recover::history(&self.root, Some(state.last_completed_step))?;
         Ok(Some(state))
     }
 
@@ -302,7 +304,7 @@ pub fn step_dir(step: u32) -> String {
     format!("steps/step_{step:04}")
 }
 
-fn skill_path(step: u32) -> String {
+pub(super) fn skill_path(step: u32) -> String {
     format!("skills/skill_v{step:04}.md")
 }
 
@@ -355,14 +357,20 @@ pub fn path_component(id: &str) -> String {
 }
 
 /// Reads one JSON file with a bound on its size.
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
-    let text = skillopt_files::read_text(path, MAX_STATE_BYTES).map_err(io::Error::other)?;
-    serde_json::from_str(&text).map_err(|error| {
-        io::Error::other(format!(
-            "cannot read {}: {error}; restore it, or start again with another --out-root",
-            path.display()
-        ))
-    })
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
+    serde_json::from_str(&read_text(path)?).map_err(|error| unreadable(path, &error))
+}
+
+/// Reads one text file with a bound on its size.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    skillopt_files::read_text(path, MAX_STATE_BYTES).map_err(io::Error::other)
+}
+
+fn unreadable(path: &Path, error: &serde_json::Error) -> io::Error {
+    io::Error::other(format!(
+        "cannot read {}: {error}; restore it, or start again with another --out-root",
+        path.display()
+    ))
 }
 
 #[cfg(test)]

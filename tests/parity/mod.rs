@@ -17,7 +17,9 @@ mod compare;
 mod deviations;
 mod engine;
 mod engine_state;
+mod scripted_run;
 mod sleep;
+mod trace;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -61,6 +63,7 @@ fn groups() -> Vec<Group> {
         engine_state::GROUPS,
         sleep::GROUPS,
         bench::GROUPS,
+        trace::GROUPS,
     ]
     .into_iter()
     .flatten()
