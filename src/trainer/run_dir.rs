@@ -118,7 +118,10 @@ impl RunDir {
         self.json("history.json", &state.history)?;
         self.text("best_skill.md", &state.best.skill)?;
         let current = skill_path(state.last_completed_step);
-        self.text(&current, &state.current.skill)?;
+        // `skill_v0000.md` is the initial skill, whatever was put into the current one since.
+        if state.last_completed_step > 0 {
+            self.text(&current, &state.current.skill)?;
+        }
         self.json(
             "runtime_state.json",
             &StateFile {

@@ -20,6 +20,7 @@ mod engine_state;
 mod scripted_run;
 mod sleep;
 mod trace;
+mod trace_rules;
 
 use std::collections::BTreeSet;
 use std::fs;

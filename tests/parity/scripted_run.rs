@@ -41,6 +41,7 @@ pub(super) struct Script {
     /// How this process dies, and whether it has.
     pub(super) death: Option<Death>,
     pub(super) dead: bool,
+    dying: bool,
     /// Writings of the state that the original has too, over all runs.
     writes: usize,
     /// Finished calls of epoch ends, as a journal of calls has them: the state is committed once for
@@ -62,6 +63,7 @@ impl Script {
     pub(super) fn start(&mut self, death: Option<Death>) {
         self.death = death;
         self.dead = false;
+        self.dying = false;
         self.events.push(json!({"event": "run_start"}));
     }
 
@@ -296,7 +298,12 @@ impl Observer for Process {
             let logged = json!({"event": "rollout", "dir": dir, "skill_hash": "", "item_ids": []});
             script.events.push(logged);
             let nth = script.count("dir", dir);
-            let dies = script.death == Some(Death::Rollout((*dir).to_owned(), nth));
+            script.dying |= script.death == Some(Death::Rollout((*dir).to_owned(), nth));
+        }
+        if let Event::EvaluationFinished { .. } = event {
+            // The items of a rollout are known once it has been made; none of it is kept.
+            let mut script = lock(&self.script);
+            let dies = script.dying;
             script.die_if(dies)?;
         }
         let Some((step, counts)) = self.writes(event) else {
