@@ -19,6 +19,7 @@ mod engine;
 mod engine_state;
 mod scripted_run;
 mod sleep;
+mod stages;
 mod trace;
 mod trace_rules;
 
@@ -64,6 +65,7 @@ fn groups() -> Vec<Group> {
         engine_state::GROUPS,
         sleep::GROUPS,
         bench::GROUPS,
+        stages::GROUPS,
         trace::GROUPS,
     ]
     .into_iter()
