@@ -216,11 +216,12 @@ impl Observer for RunDir {
             }
             Event::StepFinished { record, state } => {
                 let dir = step_dir(record.step);
-                if let Some(digest) = state
+                // The next analysts are told of every step; the file is of those that proposed.
+                let told = state
                     .step_buffer
                     .iter()
-                    .find(|entry| entry.step == record.step as usize)
-                {
+                    .find(|entry| entry.step == record.step as usize);
+                if let Some(digest) = told.filter(|_| record.action.had_candidate()) {
                     self.json(&format!("{dir}/trajectory_digest.json"), digest)?;
                 }
                 self.json(&format!("{dir}/step_record.json"), record)?;

@@ -45,10 +45,14 @@ pub struct Summary {
     pub best_selection_hard: Option<f64>,
     /// The best skill's two means on the selection split.
     pub best_selection: Option<Scores>,
-    /// The final skill's mean hard score there. Notes and ungated guidance change a skill after
-    /// it was scored, so it is measured for itself, also when nothing else is tested (W-G5).
+    /// The final skill's two means there. Notes and ungated guidance change a skill after it was
+    /// scored, so it is measured for itself, also when nothing is tested (W-G5).
+    pub final_selection: Option<Scores>,
+    /// The final skill's mean hard score, or the gate score of the best skill when the two are the
+    /// same and the test split was measured. The key and its meaning are the original's;
+    /// `final_selection` is what to read.
     pub final_selection_hard: Option<f64>,
-    /// Its mean soft score.
+    /// The final skill's mean soft score; `None` when it is the best one.
     pub final_selection_soft: Option<f64>,
     /// The step that made the best skill.
     pub best_step: u32,
@@ -102,6 +106,8 @@ pub struct Measured {
     pub best_selection: Option<Scores>,
     /// The final skill there.
     pub final_selection: Option<Scores>,
+    /// Whether the final skill was the best one before it was measured.
+    pub final_was_best: bool,
     /// The initial skill on the test split.
     pub test_baseline: Option<Scores>,
     /// The best skill there.
@@ -114,6 +120,7 @@ impl Summary {
     /// Adds a finished run up.
     #[must_use]
     pub fn of(state: &State, gate: &GateProjection, measured: Measured, wall_time_s: f64) -> Self {
+        let final_is_best = measured.final_was_best;
         let count =
             |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
         Self {
@@ -125,8 +132,15 @@ impl Summary {
             baseline_selection_hard: state.baseline.map(|s| s.hard),
             best_selection_hard: state.best.score,
             best_selection: measured.best_selection,
-            final_selection_hard: measured.final_selection.map(|s| s.hard),
-            final_selection_soft: measured.final_selection.map(|s| s.soft),
+            final_selection: measured.final_selection,
+            final_selection_hard: match final_is_best {
+                true => state.best.score.filter(|_| measured.test_best.is_some()),
+                false => measured.final_selection.map(|s| s.hard),
+            },
+            final_selection_soft: measured
+                .final_selection
+                .filter(|_| !final_is_best)
+                .map(|s| s.soft),
             best_step: state.best_step,
             current_origin: state.current.origin.clone(),
             best_origin: state.best.origin.clone(),

@@ -123,13 +123,7 @@ impl Stage {
             ..Proposals::default()
         };
         let optimizer = self.optimizer();
-        let merging = aggregate(
-            &optimizer,
-            "# Skill\n",
-            proposals,
-            size,
-            "steps/step_0001",
-        );
+        let merging = aggregate(&optimizer, "# Skill\n", proposals, size, "steps/step_0001");
         let mut merged = now(merging).expect("a failed call is no failed stage");
         for item in &mut merged.items {
             item.remove("evidence");

@@ -60,6 +60,25 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
                 })
         }
         "trace_refused" => list(&ours["runs"]).all(|run| run.get("error").is_some()),
+        "trace_has_null_text" => {
+            let edits = list(&input["reflect_replies"])
+                .flat_map(list)
+                .flat_map(|patch| list(&patch["patch"]["edits"]));
+            edits.clone().any(|edit| {
+                ["content", "target"]
+                    .iter()
+                    .any(|key| edit.get(*key).is_some_and(Value::is_null))
+            })
+        }
+        "trace_null_is_empty" => {
+            let skills = |runs: &Value| -> Vec<String> {
+                let skills = runs["skills"].as_object().into_iter().flatten();
+                skills
+                    .map(|(_, skill)| skill.as_str().unwrap_or_default().trim_end().to_owned())
+                    .collect()
+            };
+            sound(vector, ours) && skills(ours) == skills(&vector.expected)
+        }
         "trace_recovers" => {
             sound(vector, ours)
                 && list(&ours["runs"])
@@ -89,7 +108,6 @@ fn explained(vector: &Vector, ours: &Value) -> Explained {
     sides.unchanged_candidates();
     sides.rewound_state();
     sides.budgets();
-    sides.told_skips();
     sides.memory();
     sides.baselines();
     sides.final_validation();
@@ -286,36 +304,6 @@ impl Sides<'_> {
         }
     }
 
-    /// W-B3: steps without anything to score are told, too.
-    fn told_skips(&mut self) {
-        let skipped: Vec<Value> = list(&self.ours["history"])
-            .filter(|record| {
-                record["action"]
-                    .as_str()
-                    .unwrap_or_default()
-                    .starts_with("skip_")
-            })
-            .cloned()
-            .collect();
-        for record in skipped {
-            let name = step_name(&record);
-            if self.theirs["trajectory_digests"].get(&name).is_some() {
-                continue;
-            }
-            let digest = self.ours["trajectory_digests"][&name].clone();
-            self.require(
-                digest["action"] == record["action"],
-                "a skipped step is told as it was",
-            );
-            remove(&mut self.ours["trajectory_digests"], &name);
-            let file = json!(format!("steps/{name}/trajectory_digest.json"));
-            if let Some(files) = self.ours["files"].as_array_mut() {
-                files.retain(|other| *other != file);
-            }
-            self.fired.insert("W-B3");
-        }
-    }
-
     /// W-B3, W-P4: from an epoch's second step on, analysts are told of the earlier ones, also after
     /// a restart. W-U6: the last memory that was written stays.
     fn memory(&mut self) {
@@ -392,11 +380,30 @@ impl Sides<'_> {
         }
     }
 
-    /// W-G5, W-G3: the final skill is always measured for itself, in hard and in soft, and is the
-    /// best one when it is better.
+    /// W-G5: a final skill that is not the best one is measured also when nothing is tested, and
+    /// becomes the best one when it is better.
     fn final_validation(&mut self) {
-        let last = list(&self.ours["runs"]).rposition(|run| run.get("summary").is_some());
-        let Some(last) = last else { return };
+        let Some(last) = list(&self.ours["runs"]).rposition(|run| run.get("summary").is_some())
+        else {
+            return;
+        };
+        let ours: Vec<Value> = list(&self.ours["runs"])
+            .map(|run| run["summary"].clone())
+            .collect();
+        for (theirs, ours) in list_mut(&mut self.theirs["runs"]).zip(&ours) {
+            let Some(theirs) = theirs.get_mut("summary") else {
+                continue;
+            };
+            if !theirs["final_selection_hard"].is_null()
+                || !ours["final_selection_hard"].is_number()
+            {
+                continue;
+            }
+            for key in ["final_selection_hard", "final_selection_soft"] {
+                theirs[key] = ours[key].clone();
+            }
+            self.fired.insert("W-G5");
+        }
         let path = self.ours["runtime_state"]["current_skill_path"]
             .as_str()
             .unwrap_or_default();
@@ -405,47 +412,29 @@ impl Sides<'_> {
             .as_str()
             .unwrap_or_default()
             .to_owned();
-        let rate = self.pass_rate(&skill);
-        let ours: Vec<Value> = list(&self.ours["runs"])
-            .map(|run| run["summary"].clone())
-            .collect();
-        for (index, ours) in ours.iter().enumerate() {
-            let theirs = &mut self.theirs["runs"][index]["summary"];
-            if !theirs.is_object() || !ours.is_object() {
-                continue;
-            }
-            let measured = index < last
-                || ours["final_selection_hard"].is_null()
-                || same_number(&ours["final_selection_hard"], rate);
-            if !measured {
-                self.left
-                    .push("the final skill's score is its own".to_owned());
-            }
-            for key in ["final_selection_hard", "final_selection_soft"] {
-                let hard = key.ends_with("hard")
-                    && self.input["cfg"].get("gate_metric").is_none()
-                    && self.input["cfg"]["use_semantic_density"] != true;
-                let theirs = &mut self.theirs["runs"][index]["summary"][key];
-                if theirs.is_null() || !hard {
-                    *theirs = ours[key].clone();
-                    self.fired.insert("W-G5");
-                }
-            }
-        }
-        let better = ours[last]["best_selection_hard"].as_f64()
-            > self.theirs["runs"][last]["summary"]["best_selection_hard"].as_f64();
+        let summary = &ours[last];
+        let measured = &summary["final_selection_hard"];
+        let plain = self.input["cfg"].get("gate_metric").is_none()
+            && self.input["cfg"]["use_semantic_density"] != true;
+        let rate = pass_rate(self.input, &skill);
+        self.require(
+            !plain || measured.is_null() || same_number(measured, rate),
+            "the final skill's score is its own",
+        );
+        let theirs = &self.theirs["runs"][last]["summary"];
+        let better =
+            summary["best_selection_hard"].as_f64() > theirs["best_selection_hard"].as_f64();
         if better && self.input["cfg"]["eval_test"] != true {
-            let promoted = ours[last]["best_origin"] == ours[last]["current_origin"]
+            let promoted = summary["best_origin"] == summary["current_origin"]
                 && self.ours["best_skill"] == skill;
             self.require(promoted, "a better final skill is the best one");
             for key in ["best_selection_hard", "best_step", "best_origin"] {
-                self.theirs["runs"][last]["summary"][key] = ours[last][key].clone();
+                self.theirs["runs"][last]["summary"][key] = summary[key].clone();
             }
             for key in ["best_score", "best_step", "best_origin"] {
                 self.theirs["runtime_state"][key] = self.ours["runtime_state"][key].clone();
             }
             self.theirs["best_skill"] = self.ours["best_skill"].clone();
-            self.fired.insert("W-G5");
         }
     }
 
