@@ -4,17 +4,10 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use skillopt_sleep::cli::{Cli, ExitStatus, Failure};
-use tracing_subscriber::EnvFilter;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    let filter = EnvFilter::try_from_env("SKILLOPT_SLEEP_LOG")
-        .unwrap_or_else(|_| EnvFilter::new(cli.log_filter()));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .init();
+    cli.start_logging();
     let runtime = match tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()

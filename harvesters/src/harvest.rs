@@ -370,4 +370,19 @@ impl OpenLog {
             }
         }
     }
+
+    /// Reads a log that is one JSON document, up to `cap` bytes.
+    pub(crate) fn whole_document(
+        &mut self,
+        cap: usize,
+        report: &mut Report,
+    ) -> Option<serde_json::Value> {
+        let mut findings = Findings {
+            report,
+            file: &self.path,
+        };
+        let value = self.lines.document(cap, &mut findings)?;
+        report.records += 1;
+        Some(value)
+    }
 }

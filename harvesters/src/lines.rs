@@ -82,6 +82,35 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
+    /// Everything as one JSON object.
+    pub(crate) fn document(&mut self, cap: usize, findings: &mut Findings<'_>) -> Option<Value> {
+        let mut bytes = Vec::new();
+        let most = u64::try_from(cap).unwrap_or(u64::MAX);
+        let read = self
+            .source
+            .by_ref()
+            .take(most.saturating_add(1))
+            .read_to_end(&mut bytes);
+        self.offset += bytes.len() as u64;
+        self.ended_at = self.offset;
+        let flaw = match read {
+            Err(error) => {
+                findings.flaw(0, Flaw::ReadError, &error.to_string());
+                return None;
+            }
+            Ok(_) if bytes.len() > cap => Flaw::Oversized,
+            Ok(_) => match serde_json::from_str::<Value>(
+                String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}'),
+            ) {
+                Ok(value) if value.is_object() => return Some(value),
+                Ok(_) => Flaw::NotAnObject,
+                Err(error) => flaw_of(&error),
+            },
+        };
+        findings.flaw(0, flaw, "");
+        None
+    }
+
     /// Reads up to and with the next line feed, keeping at most `cap` bytes.
     fn fill(&mut self) -> std::io::Result<Fill> {
         let mut dropped = false;

@@ -45,7 +45,12 @@ pub trait Source: Sync {
 /// All sources, in the order in which they are read.
 #[must_use]
 pub fn registry() -> &'static [&'static dyn Source] {
-    &[&crate::claude::ClaudeCode, &crate::codex::Codex]
+    &[
+        &crate::claude::ClaudeCode,
+        &crate::codex::Codex,
+        &crate::pi::Pi,
+        &crate::gemini::GeminiCli,
+    ]
 }
 
 /// Where each agent keeps its logs. Always given explicitly, so that a test cannot

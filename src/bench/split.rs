@@ -6,6 +6,13 @@ use crate::trainer::mt19937::permutation;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitRatio([u64; 3]);
 
+impl std::fmt::Display for SplitRatio {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let [train, val, test] = self.0;
+        write!(f, "{train}:{val}:{test}")
+    }
+}
+
 /// A ratio that is none.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(

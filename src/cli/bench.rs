@@ -3,60 +3,159 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use miette::Diagnostic as _;
-
 use super::context::{Context, config_failure};
 use super::failure::{ExitStatus, Failure};
+use super::flags::ConfigArgs;
 use super::models as cli_models;
-use crate::bench::dataset::Dataset;
+use crate::bench::check::{Finding, Kind};
+use crate::bench::dataset::{DataError, Dataset, train_size};
+use crate::bench::layout::Rows;
+use crate::bench::ratio::{Cut, RatioSplit};
 use crate::bench::searchqa::{self, SearchQa};
+use crate::bench::split::SplitRatio;
 use crate::config::EngineConfig;
-use crate::config::modes::{AppendixSource, SplitMode};
+use crate::config::launch::{self, Command, Request};
+use crate::config::modes::{AppendixSource, GateRuleName, SplitMode};
 use crate::config::night::NightBudget;
 use crate::model::{ChatModel, ModelsConfig};
+use crate::trainer::confident::ConfidentSettings;
+use crate::trainer::environment::Split;
+use crate::trainer::gate::GateRule;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
 use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
 
-/// Values on top of the configuration file.
-#[derive(Debug, clap::Args)]
-pub(super) struct Overrides {
-    /// Set one configuration key, such as `train.batch_size=20`; may be given often.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    set: Vec<String>,
-    /// The same in SkillOpt's spelling: several at once.
-    #[arg(long = "cfg-options", value_name = "KEY=VALUE", num_args = 1..)]
-    cfg_options: Vec<String>,
-}
-
 /// Most tokens of a reply when the configuration does not say.
 const DEFAULT_REPLY_TOKENS: u32 = 16_384;
 
-/// Reads and checks the run's configuration.
-pub(super) fn config(
+/// The ratio of a cut when the configuration does not say.
+const DEFAULT_RATIO: &str = "2:1:7";
+
+/// A run before it has touched anything: its configuration, its data and where it will be written.
+pub(super) struct Plan {
+    /// Checked.
+    pub(super) config: EngineConfig,
+    /// Checked, and of the size that the configuration states.
+    pub(super) dataset: Dataset,
+    /// Where the run is written, absolute.
+    pub(super) out_root: PathBuf,
+    /// What to tell the user.
+    pub(super) notices: Vec<String>,
+    cut: Option<(Cut, PathBuf)>,
+}
+
+/// Reads and checks everything that the command line names. Nothing is written.
+pub(super) fn plan(
     context: &Context,
-    overrides: &Overrides,
-    out_root: Option<&Path>,
-) -> Result<EngineConfig, Failure> {
+    command: Command,
+    args: &ConfigArgs,
+) -> Result<Plan, Failure> {
     let path = context.run_config.as_deref().ok_or_else(|| {
         Failure::new(ExitStatus::Situation, "no configuration was given")
             .hint("name one with --config FILE")
     })?;
-    let mut all: Vec<String> = overrides
-        .cfg_options
-        .iter()
-        .chain(&overrides.set)
-        .cloned()
+    let stamp = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S").to_string();
+    let launch = launch::settle(&Request {
+        command,
+        config: path,
+        overrides: &args.overrides(),
+        flags: args.flags(),
+        out_root: args.out_root.as_deref(),
+        stamp: &stamp,
+    })
+    .map_err(|error| config_failure(&error))?;
+    let benchmarks = [(searchqa::NAME, searchqa::OPTIONS)];
+    let config =
+        EngineConfig::check(&launch.loaded, &benchmarks).map_err(|error| config_failure(&error))?;
+    let (dataset, cut) =
+        data(&config, &launch.out_root).map_err(|error| Failure::situation(&error))?;
+    let mut notices: Vec<String> = launch
+        .warnings
+        .into_iter()
+        .map(|warning| warning.message)
         .collect();
-    if let Some(out_root) = out_root {
-        all.push(format!("env.out_root={}", out_root.display()));
+    notices.extend(config.notices.iter().cloned());
+    notices.extend(doubts(dataset.findings()));
+    Ok(Plan {
+        config,
+        dataset,
+        out_root: launch.out_root,
+        notices,
+        cut,
+    })
+}
+
+impl Plan {
+    /// Keeps a cut by ratio beside the run, or refuses to go on with another one than the run has.
+    pub(super) fn keep_split(&self) -> Result<(), Failure> {
+        let Some((cut, dir)) = &self.cut else {
+            return Ok(());
+        };
+        cut.keep(dir).map_err(|error| Failure::situation(&error))
     }
-    EngineConfig::read(path, &all, &[(searchqa::NAME, searchqa::OPTIONS)]).map_err(|error| {
-        let failure = Failure::situation(&error);
-        match error.help() {
-            Some(help) => failure.hint(help.to_string()),
-            None => failure,
+}
+
+/// The benchmark's items, and for a ratio the cut with its folder.
+fn data(
+    config: &EngineConfig,
+    out_root: &Path,
+) -> Result<(Dataset, Option<(Cut, PathBuf)>), DataError> {
+    let env = &config.env;
+    let limit = env.limit.unwrap_or(0);
+    let (dataset, cut) = match env.split_mode {
+        SplitMode::SplitDir => {
+            let dir = env.split_dir.as_deref().unwrap_or(Path::new(""));
+            (Dataset::from_split_dir(dir, limit)?, None)
         }
+        SplitMode::Ratio => {
+            let ratio = env.split_ratio.as_deref().unwrap_or(DEFAULT_RATIO);
+            let split = RatioSplit {
+                data_path: env.data_path.clone().unwrap_or_default(),
+                ratio: SplitRatio::parse(ratio)
+                    .map_err(|error| DataError::Splits(error.to_string()))?,
+                seed: env.split_seed.unwrap_or(config.train.seed),
+            };
+            let dir = match &env.split_output_dir {
+                Some(dir) => dir.clone(),
+                None => split.folder(out_root, &env.name),
+            };
+            let cut = split.cut()?;
+            let rows: Rows = cut.rows.clone();
+            (Dataset::new(rows, limit)?, Some((cut, dir)))
+        }
+    };
+    let configured = config
+        .train
+        .train_size
+        .and_then(|size| i64::try_from(size).ok());
+    train_size(configured, Some(dataset.split(Split::Train).len()))?;
+    Ok((dataset, cut))
+}
+
+/// What is doubtful about the data, one sentence a kind.
+fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
+    [
+        (
+            Kind::OverlappingContent,
+            "stand in two splits under different ids",
+        ),
+        (Kind::LeakedAnswer, "have their answer in the question"),
+    ]
+    .into_iter()
+    .filter_map(|(kind, what)| {
+        let ids: Vec<&str> = findings
+            .iter()
+            .filter(|f| f.kind == kind)
+            .filter_map(|f| f.id.as_deref())
+            .collect();
+        let shown = ids[..ids.len().min(3)].join(", ");
+        (!ids.is_empty()).then(|| {
+            format!(
+                "{} items {what} ({shown}{}); `data check` lists them",
+                ids.len(),
+                if ids.len() > 3 { ", …" } else { "" }
+            )
+        })
     })
 }
 
@@ -73,28 +172,6 @@ pub(super) fn models(config: &EngineConfig, limits: &[String]) -> Result<ModelsC
         .map_err(|error| cli_models::failure(&error))?;
     models.budget = budget.limits();
     Ok(models)
-}
-
-/// The benchmark's items.
-pub(super) fn dataset(config: &EngineConfig) -> Result<Dataset, Failure> {
-    let env = &config.env;
-    let dir = match (env.split_mode, &env.split_dir) {
-        (SplitMode::SplitDir, Some(dir)) => dir,
-        (SplitMode::SplitDir, None) => {
-            return Err(
-                Failure::new(ExitStatus::Situation, "env.split_dir is not set")
-                    .hint("name the folder that holds train/, val/ and test/"),
-            );
-        }
-        (SplitMode::Ratio, _) => {
-            return Err(Failure::new(
-                ExitStatus::Situation,
-                "env.split_mode `ratio` is not part of this version",
-            )
-            .hint("cut the data into train/, val/ and test/ and set env.split_mode=split_dir and env.split_dir"));
-        }
-    };
-    Dataset::from_split_dir(dir, env.limit.unwrap_or(0)).map_err(|error| Failure::situation(&error))
 }
 
 /// The environment over `dataset`.
@@ -126,23 +203,6 @@ pub(super) fn read_skill(path: &Path) -> Result<String, Failure> {
             Failure::situation(&error)
                 .hint("name the skill file, or leave env.skill_init empty to start from nothing")
         })
-}
-
-/// Where the run is written.
-pub(super) fn out_root(config: &EngineConfig) -> PathBuf {
-    config.env.out_root.clone().unwrap_or_else(|| {
-        let now = jiff::Timestamp::now().strftime("%Y%m%d_%H%M%S").to_string();
-        let model = config.model.optimizer.replace('/', "-");
-        let model = if model.is_empty() {
-            "model".to_owned()
-        } else {
-            model
-        };
-        PathBuf::from(format!(
-            "outputs/skillopt_{}_{model}_{now}",
-            config.env.name
-        ))
-    })
 }
 
 /// The trainer's settings.
@@ -178,10 +238,25 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
                 words: evaluation.leading_words.clone(),
             }),
         },
+        gate_rule: match evaluation.gate_rule {
+            GateRuleName::Strict => GateRule::Strict {
+                full_scores: evaluation.gate_full_scores,
+            },
+            GateRuleName::Confident => GateRule::Confident(ConfidentSettings {
+                alpha: evaluation.gate_alpha,
+                reject_level: evaluation.gate_reject_level,
+                smallest_gain: evaluation.gate_smallest_gain,
+                max_repeats: evaluation.gate_max_repeats.max(1),
+                coverage_floor: evaluation.coverage_floor,
+            }),
+        },
+        no_regression: evaluation.gate_no_regression,
+        prescreen: evaluation.gate_prescreen,
+        attribute: evaluation.gate_attribute,
+        coverage_floor: evaluation.coverage_floor,
         selection_items: evaluation.sel_env_num.unwrap_or(0),
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,
-        ..Settings::default()
     }
 }
 

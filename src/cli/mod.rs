@@ -4,11 +4,14 @@
 mod adopt;
 mod bench;
 mod context;
+mod data;
 mod demo;
 mod eval;
 mod failure;
+mod flags;
 mod harvest;
 mod log;
+mod logging;
 mod models;
 mod output;
 mod progress;
@@ -16,6 +19,7 @@ mod revert;
 mod review;
 mod run;
 mod selection;
+mod selftest;
 mod staged;
 mod status;
 mod train;
@@ -25,7 +29,10 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand};
 
 pub use failure::{ExitStatus, Failure};
+pub use flags::ConfigArgs;
 use output::{ColorChoice, Printer};
+
+use crate::config::Paths;
 
 /// Learns from the coding agents on this machine while nobody uses them.
 ///
@@ -77,21 +84,29 @@ enum Command {
     Train(train::Args),
     /// Score a skill document on a split.
     Eval(eval::Args),
+    /// Cut, check and put together benchmark data.
+    Data(data::Args),
+    /// Check by simulation what the program promises.
+    Selftest(selftest::Args),
     /// A whole night on bundled sessions with a scripted model: no key, no network.
     Demo(demo::Args),
 }
 
 impl Cli {
-    /// The level of the log on standard error.
-    #[must_use]
-    pub fn log_filter(&self) -> &'static str {
-        match (self.quiet, self.verbose) {
+    /// Starts logging for this command.
+    pub fn start_logging(&self) {
+        let level = match (self.quiet, self.verbose) {
             (true, _) => "error",
             (_, 0) => "warn",
             (_, 1) => "info",
             (_, 2) => "debug",
             _ => "trace",
-        }
+        };
+        let paths = match self.command {
+            Command::Run(_) => Paths::find(self.config.as_deref(), &models::env).ok(),
+            _ => None,
+        };
+        logging::start(level, paths.map(|paths| paths.logs()).as_deref());
     }
 
     /// Runs the command.
@@ -110,6 +125,8 @@ impl Cli {
             Command::Log(args) => log::run(&context, args),
             Command::Train(args) => train::run(&context, args).await,
             Command::Eval(args) => eval::run(&context, args).await,
+            Command::Data(args) => data::run(&context, args),
+            Command::Selftest(args) => selftest::run(&context, args),
             Command::Demo(args) => demo::run(&context, args).await,
         }
     }

@@ -38,6 +38,7 @@ impl Progress {
 
     fn say(&self, text: &str) {
         self.clear();
+        tracing::info!("{}", text.trim_start());
         if !self.quiet {
             use std::io::Write as _;
             let _ = writeln!(io::stderr(), "{text}");

@@ -323,7 +323,8 @@ pub(super) fn show(context: &Context, report: &NightReport) {
     printer.line(table.to_string());
     for document in &report.documents {
         let what = match (&document.proposal, &document.reason) {
-            (Some(id), _) => format!("staged as {id}"),
+            (Some(id), _) if document.verified => format!("staged as {id}"),
+            (Some(id), _) => format!("suggested as {id}, not verified: the gate could not decide"),
             (None, Some(reason)) => reason.clone(),
             (None, None) => String::new(),
         };

@@ -1,6 +1,6 @@
 //! `train`: train a skill document on a benchmark.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -9,10 +9,12 @@ use skillopt_files::{Lock, read_text, write_atomic_json};
 use super::bench;
 use super::context::Context;
 use super::failure::{ExitStatus, Failure};
+use super::flags::ConfigArgs;
 use super::models;
 use super::progress::{Progress, TrainingProgress};
 use crate::bench::dataset::Dataset;
 use crate::config::EngineConfig;
+use crate::config::launch::Command;
 use crate::model::{Models, Usage};
 use crate::trainer::event::Observers;
 use crate::trainer::prompt::Prompts;
@@ -30,11 +32,8 @@ use crate::trainer::{Trained, Trainer};
 --set env.split_dir=data/searchqa --set train.num_epochs=1"
 )]
 pub(super) struct Args {
-    /// Where the run is written; also `--out_root`.
-    #[arg(long, alias = "out_root", value_name = "DIR")]
-    out_root: Option<PathBuf>,
     #[command(flatten)]
-    overrides: bench::Overrides,
+    config: ConfigArgs,
     /// Go on with a run although its configuration changed (`--resume=force`).
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "auto")]
     resume: Option<Resume>,
@@ -59,34 +58,50 @@ enum Resume {
 }
 
 pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> {
-    let config = bench::config(context, &args.overrides, args.out_root.as_deref())?;
-    let dataset = bench::dataset(&config)?;
-    let settings = bench::settings(&config);
-    let out_root = bench::out_root(&config);
-    if args.dry_run {
-        return Ok(plan(context, &config, &dataset, &settings, &out_root));
+    let plan = bench::plan(context, Command::Train, &args.config)?;
+    let settings = bench::settings(&plan.config);
+    for notice in &plan.notices {
+        context.printer.note(notice);
     }
-    let initial = bench::initial_skill(&config)?;
+    if args.dry_run {
+        return Ok(show(
+            context,
+            &plan.config,
+            &plan.dataset,
+            &settings,
+            &plan.out_root,
+        ));
+    }
+    let initial = bench::initial_skill(&plan.config)?;
+    let out_root = plan.out_root.clone();
     skillopt_files::create_private_dir(&out_root).map_err(|e| Failure::situation(&e))?;
     let _lock = Lock::acquire(&out_root.join(".lock"), "a training run")
         .map_err(|e| Failure::situation(&e))?;
-    same_configuration(&out_root, &config, args.resume)?;
+    let config = &plan.config;
+    same_configuration(&out_root, config, args.resume)?;
+    plan.keep_split()?;
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
     let state = run
         .load()
         .map_err(|e| Failure::situation(&e))?
         .unwrap_or_else(|| State::new(initial));
     let models = models::build(
-        &bench::models(&config, &args.budget)?,
+        &bench::models(config, &args.budget)?,
         &out_root.join("calls.db"),
     )
     .map_err(|error| models::failure(&error))?;
     write_atomic_json(&out_root.join("config.json"), &config.to_json())
         .map_err(|e| Failure::situation(&e))?;
-    for notice in &config.notices {
-        context.printer.note(notice);
-    }
-    let trained = train(context, &config, dataset, settings, run, &models, state).await?;
+    let trained = train(
+        context,
+        config,
+        plan.dataset.clone(),
+        settings,
+        run,
+        &models,
+        state,
+    )
+    .await?;
     report(context, &args, &trained, &models, &out_root);
     Ok(ExitStatus::Done)
 }
@@ -152,7 +167,12 @@ fn changed_keys(before: &Value, after: &Value) -> Vec<String> {
     let empty = serde_json::Map::new();
     let before = before.as_object().unwrap_or(&empty);
     let after = after.as_object().unwrap_or(&empty);
-    let mut keys: Vec<&String> = before.keys().chain(after.keys()).collect();
+    // A run directory may be moved.
+    let mut keys: Vec<&String> = before
+        .keys()
+        .chain(after.keys())
+        .filter(|key| *key != "out_root")
+        .collect();
     keys.sort_unstable();
     keys.dedup();
     keys.into_iter()
@@ -169,7 +189,7 @@ fn changed_keys(before: &Value, after: &Value) -> Vec<String> {
 }
 
 /// What a run would do.
-fn plan(
+fn show(
     context: &Context,
     config: &EngineConfig,
     dataset: &Dataset,

@@ -14,7 +14,8 @@ use self::reader::Reader;
 use super::flatten::{COMMON_ENV, SETTINGS, check_keys};
 use super::layer::{self, Loaded};
 use super::modes::{
-    AppendixSource, GateMetric, LrControl, LrScheduler, PairPolicy, SplitMode, UpdateMode,
+    AppendixSource, GateMetric, GateRuleName, LrControl, LrScheduler, PairPolicy, SplitMode,
+    UpdateMode,
 };
 use super::redact::redact;
 use super::{ConfigError, nearest, roles};
@@ -113,6 +114,26 @@ pub struct EvaluationSection {
     pub gate_metric: GateMetric,
     /// The weight of the soft score in a mixed one, from 0 to 1.
     pub gate_mixed_weight: f64,
+    /// How the gate decides.
+    pub gate_rule: GateRuleName,
+    /// Of the confident rule: the most that a useless candidate may be accepted, 0 to 0.5.
+    pub gate_alpha: f64,
+    /// Of the confident rule: the most that a candidate worth having may be rejected, 0 to 0.5.
+    pub gate_reject_level: f64,
+    /// Of the confident rule: the least gain that matters, as a share of the scale.
+    pub gate_smallest_gain: f64,
+    /// Of the confident rule: the most scorings of an item on average.
+    pub gate_max_repeats: u32,
+    /// Of the strict rule: score every item even when the decision has fallen.
+    pub gate_full_scores: bool,
+    /// Score a candidate on its own batch first.
+    pub gate_prescreen: bool,
+    /// Find out what each accepted edit contributes, and drop those that contribute nothing.
+    pub gate_attribute: bool,
+    /// Reject a candidate that does worse on any item.
+    pub gate_no_regression: bool,
+    /// Least measured share of the items for a decision.
+    pub coverage_floor: f64,
     /// Let the score favour dense documents.
     pub use_semantic_density: bool,
     /// How much.
@@ -240,18 +261,22 @@ impl EngineConfig {
             label.parse::<Backend>()?;
         }
         let given = |text: &str| Some(text.trim().to_owned()).filter(|text| !text.is_empty());
-        let (optimizer, target) = if label.is_empty() {
-            (
-                given(&section.optimizer_backend),
-                given(&section.target_backend),
-            )
-        } else {
-            let (optimizer, target) = roles::resolve(
-                label,
-                given(&section.optimizer_backend).as_deref(),
-                given(&section.target_backend).as_deref(),
-            );
-            (Some(optimizer), Some(target))
+        let roles = (
+            given(&section.optimizer_backend),
+            given(&section.target_backend),
+        );
+        let (optimizer, target) = match roles {
+            // Without a label, SkillOpt's default means nothing; the environment decides.
+            roles if label.is_empty() => {
+                let named = |name: &String| name != "openai_chat";
+                (roles.0.filter(named), roles.1.filter(named))
+            }
+            (Some(optimizer), Some(target)) => (Some(optimizer), Some(target)),
+            (optimizer, target) => {
+                let (optimizer, target) =
+                    roles::resolve(label, optimizer.as_deref(), target.as_deref());
+                (Some(optimizer), Some(target))
+            }
         };
         let mut config = ModelsConfig::default();
         config.optimizer.backend = optimizer.map(|name| name.parse()).transpose()?;
@@ -369,6 +394,17 @@ fn evaluation(reader: &mut Reader<'_>) -> Result<EvaluationSection, ConfigError>
         use_gate: reader.switch("use_gate", true)?,
         gate_metric: reader.mode("gate_metric", GateMetric::Hard)?,
         gate_mixed_weight: reader.number("gate_mixed_weight", 0.0..=1.0, 0.5)?,
+        gate_rule: reader.mode("gate_rule", GateRuleName::Strict)?,
+        gate_alpha: reader.number("gate_alpha", 0.001..=0.5, 0.1)?,
+        gate_reject_level: reader.number("gate_reject_level", 0.001..=0.5, 0.2)?,
+        gate_smallest_gain: reader.number("gate_smallest_gain", 0.0..=0.99, 0.1)?,
+        gate_max_repeats: u32::try_from(reader.count("gate_max_repeats")?.unwrap_or(6))
+            .unwrap_or(u32::MAX),
+        gate_full_scores: reader.switch("gate_full_scores", false)?,
+        gate_prescreen: reader.switch("gate_prescreen", false)?,
+        gate_attribute: reader.switch("gate_attribute", false)?,
+        gate_no_regression: reader.switch("gate_no_regression", false)?,
+        coverage_floor: reader.number("coverage_floor", 0.0..=1.0, 0.8)?,
         use_semantic_density: reader.switch("use_semantic_density", false)?,
         semantic_density_weight: reader.number("semantic_density_weight", 0.0..=1.0, 0.05)?,
         leading_words: reader.words("leading_words")?,

@@ -18,6 +18,8 @@ pub enum Origin {
     /// A `--set` or `--cfg-options` of this key; the value is not kept, because it may be a
     /// credential.
     Override(String),
+    /// A flag of the command line, such as `--batch_size`; the value is not kept either.
+    Flag(String),
 }
 
 impl fmt::Display for Origin {
@@ -26,6 +28,7 @@ impl fmt::Display for Origin {
             Origin::Default => f.write_str("built-in default"),
             Origin::File { path, line } => write!(f, "{}:{line}", path.display()),
             Origin::Override(key) => write!(f, "--set {key}"),
+            Origin::Flag(name) => write!(f, "--{name}"),
         }
     }
 }

@@ -8,7 +8,6 @@
 use serde_json::{Map, Value};
 
 use super::layer::{Loaded, Origins};
-use super::redact::is_secret_name;
 use super::yaml::join;
 use super::{ConfigError, nearest};
 
@@ -211,6 +210,16 @@ pub const SETTINGS: &[Setting] = &[
     same("evaluation", "use_gate", Switch),
     same("evaluation", "gate_metric", Text),
     same("evaluation", "gate_mixed_weight", Number),
+    same("evaluation", "gate_rule", Text),
+    same("evaluation", "gate_alpha", Number),
+    same("evaluation", "gate_reject_level", Number),
+    same("evaluation", "gate_smallest_gain", Number),
+    same("evaluation", "gate_max_repeats", Integer),
+    same("evaluation", "gate_full_scores", Switch),
+    same("evaluation", "gate_prescreen", Switch),
+    same("evaluation", "gate_attribute", Switch),
+    same("evaluation", "gate_no_regression", Switch),
+    same("evaluation", "coverage_floor", Number),
     same("evaluation", "use_semantic_density", Switch),
     same("evaluation", "semantic_density_weight", Number),
     same("evaluation", "leading_words", Words),
@@ -323,16 +332,6 @@ pub fn check_keys(loaded: &Loaded, env_options: &[&str]) -> Result<Vec<String>, 
             let place = by_flat(flat).map_or_else(|| (*flat).to_owned(), Setting::place);
             notices.push(format!("`{place}` is accepted and has no effect: {why}"));
         }
-    }
-    for key in loaded
-        .origins
-        .overridden()
-        .filter(|key| is_secret_name(key))
-    {
-        notices.push(format!(
-            "`{key}` on the command line can be seen by every process of this machine; use the \
-             environment variable of the backend"
-        ));
     }
     Ok(notices)
 }

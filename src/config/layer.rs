@@ -39,14 +39,6 @@ impl Origins {
         self.0.get(path).cloned().unwrap_or(Origin::Default)
     }
 
-    /// The keys that options of the command line set.
-    pub fn overridden(&self) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .filter(|(_, origin)| matches!(origin, Origin::Override(_)))
-            .map(|(key, _)| key.as_str())
-    }
-
     pub(super) fn set(&mut self, path: &str, origin: Origin) {
         self.0.insert(path.to_owned(), origin);
     }
@@ -70,8 +62,21 @@ pub struct Loaded {
 /// # Errors
 /// [`ConfigError`]; unknown keys and wrong values are not looked for here.
 pub fn load<S: AsRef<str>>(entry: &Path, overrides: &[S]) -> Result<Loaded, ConfigError> {
+    load_with_flags(entry, overrides, &[])
+}
+
+/// Loads `entry`, what it inherits, `overrides`, and on top of all `flags`: settings by their flat
+/// names with values that have their types already (engine 4).
+///
+/// # Errors
+/// As [`load`].
+pub fn load_with_flags<S: AsRef<str>>(
+    entry: &Path,
+    overrides: &[S],
+    flags: &[(&str, Value)],
+) -> Result<Loaded, ConfigError> {
     let layer = layer(entry, &mut Vec::new(), &Origin::Default)?;
-    finish(layer, overrides)
+    finish(layer, overrides, flags)
 }
 
 /// Loads the built-in configuration alone, with `overrides` on top.
@@ -79,14 +84,28 @@ pub fn load<S: AsRef<str>>(entry: &Path, overrides: &[S]) -> Result<Loaded, Conf
 /// # Errors
 /// [`ConfigError::Override`] when an override has no meaning.
 pub fn load_built_in<S: AsRef<str>>(overrides: &[S]) -> Result<Loaded, ConfigError> {
-    finish(built_in()?, overrides)
+    finish(built_in()?, overrides, &[])
 }
 
-fn finish<S: AsRef<str>>(mut layer: Layer, overrides: &[S]) -> Result<Loaded, ConfigError> {
-    if is_structured(&layer.map) {
+fn finish<S: AsRef<str>>(
+    mut layer: Layer,
+    overrides: &[S],
+    flags: &[(&str, Value)],
+) -> Result<Loaded, ConfigError> {
+    let structured = is_structured(&layer.map);
+    if structured {
         name_env(&mut layer);
     }
     overrides::apply(&mut layer.map, &mut layer.origins, overrides)?;
+    for (flag, value) in flags {
+        overrides::set_flag(
+            &mut layer.map,
+            &mut layer.origins,
+            structured,
+            flag,
+            value.clone(),
+        )?;
+    }
     Ok(Loaded {
         structured: is_structured(&layer.map),
         flat: Value::Object(flatten(&layer.map)),

@@ -2,7 +2,8 @@
 //!
 //! Two kinds of configuration exist. A benchmark run (`train`, `eval`) reads files in SkillOpt's
 //! form: [`layer`] loads one with everything that it inherits through `_base_`, [`overrides`]
-//! puts `--set` and `--cfg-options` on top, [`flatten`] knows the name, place and type of every
+//! puts `--set` and `--cfg-options` on top and [`flags`] SkillOpt's own flags, [`launch`] settles
+//! what these leave open, [`flatten`] knows the name, place and type of every
 //! setting, and [`engine`] turns the result into an [`EngineConfig`] or says what is wrong with
 //! it. The night reads one file of our own form into a [`NightConfig`] ([`night`]), found through
 //! [`paths`].
@@ -13,7 +14,9 @@
 pub mod duration;
 pub mod engine;
 mod error;
+pub mod flags;
 pub mod flatten;
+pub mod launch;
 pub mod layer;
 pub mod modes;
 pub mod night;

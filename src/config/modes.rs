@@ -133,6 +133,17 @@ names! {
 }
 
 mode! {
+    /// How the gate decides.
+    GateRuleName, blank Some(GateRuleName::Strict), exact false,
+    {
+        /// One scoring each, strictly greater: the paper's rule.
+        Strict = "strict",
+        /// A sequential test of paired scorings with a bounded error.
+        Confident = "confident",
+    }
+}
+
+mode! {
     /// Whose lessons the skill-aware appendix takes.
     AppendixSource, blank None, exact false,
     {

@@ -161,6 +161,11 @@ impl NightConfig {
         share("val_fraction", self.val_fraction)?;
         share("test_fraction", self.test_fraction)?;
         share("train.gate_mixed_weight", self.train.gate_mixed_weight)?;
+        let alpha = self.train.gate_alpha;
+        if !(alpha > 0.0 && alpha <= 0.5) {
+            let reason = format!("is {alpha}; it must be above 0 and at most 0.5");
+            return Err(wrong("train.gate_alpha", reason));
+        }
         if self.val_fraction + self.test_fraction >= 1.0 {
             // The larger one is the one that somebody set.
             let (key, other) = if self.test_fraction > self.val_fraction {

@@ -119,6 +119,44 @@ pub fn apply<S: AsRef<str>>(
     Ok(())
 }
 
+/// Sets one setting by its flat name, as the command line's legacy flags do. In a structured
+/// configuration a flag that is no setting is one of the benchmark's.
+///
+/// # Errors
+/// [`ConfigError::Override`] when the setting's section is no section.
+pub(super) fn set_flag(
+    map: &mut Map<String, Value>,
+    origins: &mut Origins,
+    structured: bool,
+    flag: &str,
+    value: Value,
+) -> Result<(), ConfigError> {
+    let origin = Origin::Flag(flag.to_owned());
+    if !structured {
+        origins.set(flag, origin);
+        map.insert(flag.to_owned(), value);
+        return Ok(());
+    }
+    let (section, leaf) =
+        by_flat(flag).map_or(("env", flag), |setting| (setting.section, setting.leaf));
+    let entry = map
+        .entry(section.to_owned())
+        .or_insert_with(|| Value::Object(Map::new()));
+    if entry.is_null() {
+        *entry = Value::Object(Map::new());
+    }
+    let Value::Object(leaves) = entry else {
+        return Err(ConfigError::Override {
+            option: "flag",
+            text: format!("--{flag}"),
+            reason: format!("`{section}` is not a section"),
+        });
+    };
+    leaves.insert(leaf.to_owned(), value);
+    origins.set(&join(section, leaf), origin);
+    Ok(())
+}
+
 enum Target {
     Top(String),
     Within(String, String),

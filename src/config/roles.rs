@@ -21,15 +21,22 @@ const ALIASES: [(&str, &str); 17] = [
     ("compat", "openai_compatible"),
 ];
 
+/// The label's one right spelling: lower case, without aliases.
+#[must_use]
+pub fn canonical(label: &str) -> String {
+    let label = label.trim().to_lowercase();
+    match ALIASES.iter().find(|(alias, _)| *alias == label) {
+        Some((_, name)) => (*name).to_owned(),
+        None => label,
+    }
+}
+
 /// The backends of optimizer and target. The label replaces a role's backend only where that is
 /// at its shipped default: absent, blank or `openai_chat`.
 #[must_use]
 pub fn resolve(label: &str, optimizer: Option<&str>, target: Option<&str>) -> (String, String) {
-    let label = label.trim().to_lowercase();
-    let label = ALIASES
-        .iter()
-        .find(|(alias, _)| *alias == label)
-        .map_or(label.as_str(), |(_, name)| name);
+    let label = canonical(label);
+    let label = label.as_str();
     let (for_optimizer, for_target) = match label {
         "claude_chat" | "codex_exec" | "copilot_chat" | "openai_compatible" | "scripted" => {
             (label, label)

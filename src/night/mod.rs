@@ -16,6 +16,7 @@ pub mod document;
 pub mod event;
 pub mod exact;
 pub mod feedback;
+pub mod gate_record;
 pub mod gather;
 pub mod guidance;
 pub mod judge;

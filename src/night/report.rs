@@ -78,6 +78,8 @@ pub struct DocumentReport {
     pub steps: Vec<StepLine>,
     /// The staged proposal.
     pub proposal: Option<String>,
+    /// Whether the gate accepted it; a suggestion that it could not decide about is not.
+    pub verified: bool,
     /// Why there is none.
     pub reason: Option<String>,
 }
@@ -208,7 +210,12 @@ impl DocumentReport {
         );
         match (&self.proposal, &self.reason) {
             (Some(proposal), _) => {
-                let _ = writeln!(text, "- staged as {proposal}");
+                let suggestion = if self.verified {
+                    ""
+                } else {
+                    ", NOT VERIFIED: the gate could not decide"
+                };
+                let _ = writeln!(text, "- staged as {proposal}{suggestion}");
             }
             (None, Some(reason)) => {
                 let _ = writeln!(text, "- nothing staged: {}", display_safe(reason));

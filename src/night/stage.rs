@@ -9,19 +9,16 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use skillopt_harvesters::Session;
 use skillopt_staging::{
-    Base, Cost, Draft, EditStatus, Evidence, GateRecord, ItemDelta, Origin, RejectedCandidate,
-    StagedEdit,
+    Base, Cost, Draft, EditStatus, Evidence, Origin, RejectedCandidate, StagedEdit,
 };
 
 use super::document::{Document, DocumentError, DocumentKind};
+use super::gate_record;
 use super::task::Task;
-use crate::skill::hash::skill_hash;
 use crate::skill::{Edit, EditReport, apply_patch};
-use crate::trainer::evaluation::ItemScore;
 use crate::trainer::gate_rule::GateProjection;
 use crate::trainer::run_dir::RunDir;
 use crate::trainer::state::{State, StepRecord};
-use crate::trainer::verdict::deltas;
 
 /// Most pieces of evidence kept for one edit.
 const MAX_EVIDENCE: usize = 8;
@@ -54,6 +51,9 @@ pub struct Made<'a> {
     pub sources: &'a Sources<'a>,
     /// What it cost.
     pub cost: Cost,
+    /// The step whose candidate is suggested although the gate could not decide about it; `None`
+    /// to propose the best text, which the gate accepted.
+    pub suggestion: Option<&'a StepRecord>,
 }
 
 /// The draft of a proposal.
@@ -70,21 +70,35 @@ pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
     let mut edits = Vec::new();
     let mut rejected = Vec::new();
     for record in &trained.history {
-        let Some(step) = StepEdits::read(made.run, record, sources)? else {
+        let Some(step) = staged_edits(made.run, record, sources)? else {
             continue;
         };
-        if record.action.is_accept() && record.step <= trained.best_step {
-            edits.extend(step.edits);
+        let proposed = match made.suggestion {
+            Some(suggestion) => record.step == suggestion.step,
+            None => record.action.is_accept() && record.step <= trained.best_step,
+        };
+        if proposed {
+            edits.extend(step);
         } else if !record.action.is_accept() {
             rejected.push(RejectedCandidate {
-                edits: step.edits,
-                gate: step_gate(record, trained),
+                edits: step,
+                gate: gate_record::of_step(record, trained),
             });
         }
     }
     for (position, edit) in edits.iter_mut().enumerate() {
         edit.index = position + 1;
     }
+    let (text, gate) = match made.suggestion {
+        Some(record) => (
+            made.run.candidate_skill(record.step)?,
+            gate_record::of_step(record, trained),
+        ),
+        None => (
+            trained.best.skill.clone(),
+            gate_record::of_whole(trained, made.gate, sources),
+        ),
+    };
     Ok(Draft {
         night: format!("n{}", made.night),
         created: made.created,
@@ -99,13 +113,13 @@ pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
             hosts: Vec::new(),
         },
         base: document.text.as_ref().map_or_else(Base::absent, Base::of),
-        proposed: document.with_trained(&trained.best.skill)?,
+        proposed: document.with_trained(&text)?,
         edits,
-        gate: whole_gate(trained, made.gate, sources),
+        gate,
         rejected,
         lint: Vec::new(),
         cost: made.cost,
-        verified: true,
+        verified: made.suggestion.is_none(),
     })
 }
 
@@ -140,23 +154,21 @@ pub fn with_edits(document: &Document, edits: &[&StagedEdit]) -> Result<String, 
     document.with_trained(&text)
 }
 
-/// The edits of one step with where they come from.
-struct StepEdits {
-    edits: Vec<StagedEdit>,
-}
-
-impl StepEdits {
-    fn read(run: &RunDir, record: &StepRecord, sources: &Sources<'_>) -> io::Result<Option<Self>> {
-        let Some((items, reports)) = run.step_edits(record.step)? else {
-            return Ok(None);
-        };
-        let edits = items
-            .iter()
-            .enumerate()
+/// The edits of one step with where they come from; `None` when it came to none.
+fn staged_edits(
+    run: &RunDir,
+    record: &StepRecord,
+    sources: &Sources<'_>,
+) -> io::Result<Option<Vec<StagedEdit>>> {
+    let Some((items, reports)) = run.step_edits(record.step)? else {
+        return Ok(None);
+    };
+    let edits = items.iter().enumerate();
+    Ok(Some(
+        edits
             .map(|(position, item)| staged_edit(position, item, reports.get(position), sources))
-            .collect();
-        Ok(Some(Self { edits }))
-    }
+            .collect(),
+    ))
 }
 
 fn staged_edit(
@@ -230,96 +242,4 @@ fn evidence(task_id: &str, sources: &Sources<'_>) -> Option<Evidence> {
         file: place.map(|(file, _)| file.into()),
         offset: place.map(|(_, offset)| offset),
     })
-}
-
-/// The gate's numbers for the whole change: the live text against the best one.
-fn whole_gate(state: &State, gate: &GateProjection, sources: &Sources<'_>) -> GateRecord {
-    let scores = |skill: &str| {
-        state
-            .selections
-            .get(&skill_hash(skill))
-            .cloned()
-            .unwrap_or_default()
-    };
-    let before = scores(&state.initial_skill);
-    let after = scores(&state.best.skill);
-    let project = |item: Option<crate::trainer::evaluation::Scores>| {
-        item.map(|s| gate.score(s.hard, s.soft, ""))
-    };
-    let label = |id: &str| {
-        sources
-            .tasks
-            .get(id)
-            .map(|task| task.intent.chars().take(100).collect())
-            .unwrap_or_default()
-    };
-    let items: Vec<ItemDelta> = deltas(&before, &after)
-        .into_iter()
-        .map(|delta| ItemDelta {
-            label: label(&delta.id),
-            baseline: project(delta.before),
-            candidate: project(delta.after),
-            id: delta.id,
-        })
-        .collect();
-    let baseline = gate_mean(gate, &before, &state.initial_skill);
-    let candidate = state.best.score;
-    let count = |pick: fn(f64, f64) -> bool| {
-        items
-            .iter()
-            .filter(|item| {
-                item.baseline
-                    .zip(item.candidate)
-                    .is_some_and(|(b, c)| pick(b, c))
-            })
-            .count()
-    };
-    GateRecord {
-        action: "accept_new_best".to_owned(),
-        accepted: true,
-        rule: "strict".to_owned(),
-        metric: gate.metric.name().to_owned(),
-        baseline,
-        candidate,
-        gain: baseline
-            .zip(candidate)
-            .map(|(baseline, candidate)| candidate - baseline),
-        interval: None,
-        wins: count(|before, after| after > before),
-        losses: count(|before, after| after < before),
-        ties: count(|before, after| after == before),
-        not_measured: items
-            .iter()
-            .filter(|i| i.baseline.is_none() || i.candidate.is_none())
-            .count(),
-        items,
-    }
-}
-
-fn gate_mean(gate: &GateProjection, items: &[ItemScore], skill: &str) -> Option<f64> {
-    crate::trainer::gate::means(items).map(|s| gate.score(s.hard, s.soft, skill))
-}
-
-/// What the gate said about one candidate that was turned down.
-fn step_gate(record: &StepRecord, state: &State) -> GateRecord {
-    let earlier = state
-        .history
-        .iter()
-        .rev()
-        .find(|other| other.step < record.step);
-    let baseline = earlier
-        .map(|other| other.current_score)
-        .or(Some(record.current_score));
-    GateRecord {
-        action: record.action.name().to_owned(),
-        accepted: false,
-        rule: "strict".to_owned(),
-        metric: record.gate_metric.clone().unwrap_or_default(),
-        baseline,
-        candidate: record.candidate_gate_score,
-        gain: baseline
-            .zip(record.candidate_gate_score)
-            .map(|(before, after)| after - before),
-        ..GateRecord::default()
-    }
 }

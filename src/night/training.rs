@@ -1,5 +1,6 @@
 //! Training one document of a night and staging what comes of it.
 
+use std::cmp::Ordering;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -17,13 +18,16 @@ use super::report::{DocumentReport, StepLine};
 use super::stage::{self, Made, Sources, StageError};
 use super::task::Task;
 use crate::config::NightConfig;
+use crate::config::modes::GateRuleName;
 use crate::model::Models;
+use crate::trainer::confident::ConfidentSettings;
 use crate::trainer::event::Observers;
-use crate::trainer::gate_rule::GateProjection;
+use crate::trainer::gate::GateRule;
+use crate::trainer::gate_rule::{GateAction, GateProjection};
 use crate::trainer::prompt::Prompts;
 use crate::trainer::run_dir::{RunDir, path_component};
 use crate::trainer::settings::Settings;
-use crate::trainer::state::State;
+use crate::trainer::state::{State, StepRecord};
 use crate::trainer::{Trained, Trainer};
 
 /// The night's own prompts, beside the trainer's.
@@ -82,14 +86,17 @@ impl Training<'_> {
             improved,
         });
         let mut report = document_report(document, &trained, &run)?;
-        if improved {
+        let suggestion = if improved { None } else { undecided(&trained) };
+        if improved || suggestion.is_some() {
             let spent = self.models.budget.spent();
             let cost = Cost {
                 calls: spent.calls - before.calls,
                 tokens: spent.tokens - before.tokens,
                 usd: Some(spent.usd - before.usd).filter(|usd| *usd > 0.0),
             };
-            report.proposal = Some(self.stage(document, &trained, &settings, &run, cost)?);
+            let id = self.stage(document, &trained, &settings, &run, cost, suggestion)?;
+            report.proposal = Some(id);
+            report.verified = improved;
         } else {
             report.reason = Some(no_proposal_reason(&trained));
         }
@@ -150,6 +157,15 @@ impl Training<'_> {
                 mixed_weight: train.gate_mixed_weight,
                 density: None,
             },
+            gate_rule: match train.gate_rule {
+                GateRuleName::Strict => GateRule::Strict { full_scores: false },
+                GateRuleName::Confident => GateRule::Confident(ConfidentSettings {
+                    alpha: train.gate_alpha,
+                    max_repeats: train.gate_max_repeats.max(1),
+                    ..ConfidentSettings::default()
+                }),
+            },
+            no_regression: train.gate_no_regression,
             ..Settings::default()
         }
     }
@@ -185,6 +201,7 @@ impl Training<'_> {
         settings: &Settings,
         run: &RunDir,
         cost: Cost,
+        suggestion: Option<&StepRecord>,
     ) -> Result<String, NightError> {
         let sources = Sources {
             tasks: self
@@ -207,6 +224,7 @@ impl Training<'_> {
             run,
             sources: &sources,
             cost,
+            suggestion,
         })?;
         let id = match self.already_staged(&draft)? {
             Some(id) => id,
@@ -278,6 +296,7 @@ fn document_report(
         accepted: state.best.skill != state.initial_skill,
         steps,
         proposal: None,
+        verified: false,
         reason: None,
     })
 }
@@ -296,6 +315,28 @@ fn edit_line(item: &serde_json::Map<String, serde_json::Value>) -> String {
         text("content")
     };
     format!("{}: {content}", text("op"))
+}
+
+/// The most promising candidate that the gate could not decide about. It is staged as a suggestion,
+/// labelled as not verified.
+fn undecided(trained: &Trained) -> Option<&StepRecord> {
+    let gain = |record: &&StepRecord| {
+        record
+            .gate_estimate
+            .as_ref()
+            .and_then(|estimate| estimate.gain)
+    };
+    trained
+        .state
+        .history
+        .iter()
+        .filter(|record| record.action == GateAction::Undecided)
+        .filter(|record| gain(record).is_some_and(|gain| gain > 0.0))
+        .max_by(|one, other| {
+            gain(one)
+                .partial_cmp(&gain(other))
+                .unwrap_or(Ordering::Equal)
+        })
 }
 
 /// Why nothing was staged (weakness 7).

@@ -1,6 +1,6 @@
 //! What the trainer needs of the world: items by split, and how to attempt one under a skill.
 //!
-//! A benchmark and a night differ only here. An attempt ends *measured*, with scores, or *not
+//! What is trained on differs only here. An attempt ends *measured*, with scores, or *not
 //! measured*, with the cause; an infrastructure failure never becomes a score of zero.
 
 use std::fmt;
@@ -50,7 +50,7 @@ impl fmt::Display for Split {
     }
 }
 
-/// One unit that an environment can attempt: a benchmark row or a task.
+/// One unit that an environment can attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// Unique over all splits of a run.
@@ -132,7 +132,7 @@ pub struct Rollout {
     /// The target's answer.
     #[serde(default)]
     pub response: String,
-    /// The trajectory, one entry a message, tool call or note (benchmarks 3.6).
+    /// The trajectory, one entry a message, tool call or note (engine 8.2).
     #[serde(default)]
     pub conversation: Vec<Value>,
     /// Further columns of the environment's result rows.
@@ -178,7 +178,7 @@ impl Rollout {
         }
     }
 
-    /// The rollout as a row of `results.jsonl` (benchmarks 3.4): the environment's columns, then
+    /// The rollout as a row of `results.jsonl` (engine 6): the environment's columns, then
     /// ours. Scores of a rollout that was not measured are null.
     #[must_use]
     pub fn row(&self) -> Map<String, Value> {
@@ -242,6 +242,12 @@ pub trait Environment: Send + Sync {
 
     /// The items of a split, in their fixed order.
     fn items(&self, split: Split) -> &[Item];
+
+    /// How many attempts may run at once. The gate scores in waves of at least this many, so that
+    /// stopping early costs no time.
+    fn parallelism(&self) -> usize {
+        8
+    }
 
     /// What the analysts should know about this environment's failures, beyond the general
     /// instructions; `None` when there is nothing to add.

@@ -13,6 +13,7 @@ use super::environment::{Environment, Item, Split};
 use super::error::TrainError;
 use super::evaluation::Scores;
 use super::event::Event;
+use super::gate::Judged;
 use super::gate_rule::GateAction;
 use super::longitudinal::{Longitudinal, Sample, compare};
 use super::optimizer::{Question, REPLY_TOKENS};
@@ -153,9 +154,8 @@ impl<E: Environment> Trainer<'_, E> {
         }
         let gate = self.gate_of(true);
         let dir = format!("{dir}/selection_eval");
-        let (verdict, scores) = gate
-            .judge(self.environment, &self.observers, candidate, state, &dir)
-            .await?;
+        let Judged { verdict, scores } =
+            gate.judge(&self.evaluator(&dir), candidate, state).await?;
         if let Some(scores) = scores {
             state.selections.insert(candidate.hash.clone(), scores);
         }

@@ -85,45 +85,75 @@ pub fn mean(pairs: impl Iterator<Item = (f64, f64)>) -> Option<Scores> {
     })
 }
 
-/// Attempts every item under `skill`, all at once: the models' own limits bound what is in
-/// flight. Results come back in item order whatever the order of completion.
-///
-/// # Errors
-/// When the budget is used up, when nothing at all could be measured, or when an observer fails.
-pub async fn evaluate<E: Environment>(
-    environment: &E,
-    observers: &Observers,
-    items: &[Item],
-    skill: &str,
-    sample: &str,
-    dir: &str,
-) -> Result<Evaluation, TrainError> {
-    observers.emit(&Event::EvaluationStarted {
-        dir,
-        items: items.len(),
-    })?;
-    let attempts = items.iter().map(|item| async move {
-        let rollout = environment.attempt(item, skill, sample).await;
-        observers.emit(&Event::RolloutFinished {
-            dir,
+/// Attempts items under one skill and tells the observers.
+pub struct Evaluator<'a, E> {
+    /// What is attempted.
+    pub environment: &'a E,
+    /// Who is told.
+    pub observers: &'a Observers,
+    /// Where the artefacts belong, relative to the run directory.
+    pub dir: &'a str,
+}
+
+impl<E: Environment> Evaluator<'_, E> {
+    /// Attempts every item, all at once: the models' own limits bound what is in flight. Results
+    /// come back in item order whatever the order of completion.
+    ///
+    /// # Errors
+    /// When the budget is used up, when nothing at all could be measured, or when an observer
+    /// fails.
+    pub async fn evaluate(
+        &self,
+        items: &[Item],
+        skill: &str,
+        sample: &str,
+    ) -> Result<Evaluation, TrainError> {
+        self.start(items.len())?;
+        let attempts = items.iter().map(|item| self.attempt(item, skill, sample));
+        let rollouts = join_all(attempts)
+            .await
+            .into_iter()
+            .collect::<Result<Vec<_>, _>>()?;
+        self.finish(rollouts)
+    }
+
+    /// Says that attempts begin, at most `items` of them.
+    pub(super) fn start(&self, items: usize) -> Result<(), TrainError> {
+        self.observers.emit(&Event::EvaluationStarted {
+            dir: self.dir,
+            items,
+        })?;
+        Ok(())
+    }
+
+    /// Makes one attempt.
+    pub(super) async fn attempt(
+        &self,
+        item: &Item,
+        skill: &str,
+        sample: &str,
+    ) -> Result<Rollout, TrainError> {
+        let rollout = self.environment.attempt(item, skill, sample).await;
+        self.observers.emit(&Event::RolloutFinished {
+            dir: self.dir,
             id: &rollout.id,
             hard: rollout.scores().map(|(hard, _)| hard),
         })?;
-        Ok::<_, TrainError>(rollout)
-    });
-    let rollouts = join_all(attempts)
-        .await
-        .into_iter()
-        .collect::<Result<Vec<_>, _>>()?;
-    let evaluation = Evaluation { rollouts };
-    stop_when_hopeless(&evaluation, dir)?;
-    observers.emit(&Event::EvaluationFinished {
-        dir,
-        scores: evaluation.scores(),
-        measured: evaluation.measured(),
-        rollouts: &evaluation.rollouts,
-    })?;
-    Ok(evaluation)
+        Ok(rollout)
+    }
+
+    /// Adds attempts up, which are in item order by now.
+    pub(super) fn finish(&self, rollouts: Vec<Rollout>) -> Result<Evaluation, TrainError> {
+        let evaluation = Evaluation { rollouts };
+        stop_when_hopeless(&evaluation, self.dir)?;
+        self.observers.emit(&Event::EvaluationFinished {
+            dir: self.dir,
+            scores: evaluation.scores(),
+            measured: evaluation.measured(),
+            rollouts: &evaluation.rollouts,
+        })?;
+        Ok(evaluation)
+    }
 }
 
 /// A used-up budget or a model that answers nothing ends the run at once, with the cause, before

@@ -1,6 +1,6 @@
 //! What happens during a run, as typed events; the trainer's only output.
 //!
-//! The run directory, progress bars, the log, `events.jsonl` and the database are observers of
+//! The run directory, `events.jsonl`, progress bars and databases are observers of
 //! this one stream. An observer that has to be durable returns its error, and the run stops
 //! there rather than going on without its record.
 
@@ -9,6 +9,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::environment::Rollout;
 use super::evaluation::Scores;
@@ -173,6 +174,16 @@ pub enum Event<'a> {
         dir: &'a str,
         /// `meta_skill_result.json`.
         result: &'a Value,
+    },
+    /// The edits of an accepted batch were judged one by one.
+    Attributed {
+        /// The step's directory.
+        dir: &'a str,
+        /// What each contributed.
+        attribution: &'a Attribution,
+        /// What is left of the candidate.
+        #[serde(skip)]
+        candidate: &'a Candidate,
     },
     /// The gate spoke.
     GateDecided {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::environment::{Environment, Item, Rollout};
 use super::error::TrainError;
-use super::evaluation::{Evaluation, evaluate};
+use super::evaluation::{Evaluation, Evaluator};
 use super::event::Observers;
 use super::pairs::{Category, Comparison, Pair, PairPolicy};
 use super::trajectory;
@@ -109,16 +109,15 @@ async fn attempt<E: Environment>(
 ) -> Result<(Evaluation, Evaluation), TrainError> {
     let before = format!("{}/rollout_prev{top_up}", sample.dir);
     let now = format!("{}/rollout_curr{top_up}", sample.dir);
+    let (before, now) = (before.as_str(), now.as_str());
+    let evaluator = |dir| Evaluator {
+        environment,
+        observers,
+        dir,
+    };
     try_join(
-        evaluate(
-            environment,
-            observers,
-            items,
-            sample.previous,
-            &before,
-            &before,
-        ),
-        evaluate(environment, observers, items, sample.current, &now, &now),
+        evaluator(before).evaluate(items, sample.previous, before),
+        evaluator(now).evaluate(items, sample.current, now),
     )
     .await
 }

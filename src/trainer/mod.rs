@@ -13,8 +13,11 @@
 
 pub mod aggregate;
 pub mod appendix;
+pub mod attribution;
 pub mod batches;
 pub mod candidate;
+pub mod confident;
+pub mod early_stop;
 pub mod environment;
 mod epoch;
 pub mod error;
@@ -44,11 +47,13 @@ pub mod score;
 pub mod select;
 pub mod selection;
 pub mod settings;
+pub mod simulation;
 pub mod state;
 pub mod step;
 pub mod step_buffer;
 pub mod summary;
 pub mod trajectory;
+mod trial;
 pub mod update;
 pub mod update_mode;
 mod usage;
@@ -59,7 +64,7 @@ use std::time::Instant;
 
 use environment::{Environment, Item, Split};
 use error::TrainError;
-use evaluation::{Evaluation, evaluate};
+use evaluation::{Evaluation, Evaluator};
 use event::{Event, Observers};
 use gate::{Gate, SELECTION_SAMPLE};
 use optimizer::Optimizer;
@@ -176,7 +181,10 @@ impl<'a, E: Environment> Trainer<'a, E> {
     /// The gate of this run; `enabled` is not the run's own switch where guidance is gated apart.
     fn gate_of(&self, enabled: bool) -> Gate<'_> {
         Gate {
-            rule: &self.settings.gate,
+            projection: &self.settings.gate,
+            rule: &self.settings.gate_rule,
+            no_regression: self.settings.no_regression,
+            seed: self.settings.seed,
             coverage_floor: self.settings.coverage_floor,
             enabled,
             items: self.selection_items(),
@@ -225,6 +233,14 @@ impl<'a, E: Environment> Trainer<'a, E> {
         Ok(())
     }
 
+    fn evaluator<'b>(&'b self, dir: &'b str) -> Evaluator<'b, E> {
+        Evaluator {
+            environment: self.environment,
+            observers: &self.observers,
+            dir,
+        }
+    }
+
     async fn evaluate(
         &self,
         items: &[Item],
@@ -232,7 +248,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
         sample: &str,
         dir: &str,
     ) -> Result<Evaluation, TrainError> {
-        evaluate(self.environment, &self.observers, items, skill, sample, dir).await
+        self.evaluator(dir).evaluate(items, skill, sample).await
     }
 }
 

@@ -2,7 +2,7 @@
 //! same name in a folder of the user's.
 //!
 //! A template file holds the system text, a line `=== user ===`, and the user text. Rendering is a
-//! single pass, so text that is put in is never expanded again (what a log or a model wrote stays
+//! single pass, so text that is put in is never expanded again (what somebody else wrote stays
 //! data), and it goes in between tags that the system text declares to be material.
 
 use std::path::Path;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use skillopt_files::{Options, append_line, write_atomic, write_atomic_json};
 
+use super::candidate::Candidate;
 use super::environment::Rollout;
 use super::event::{Event, Observer};
 use super::patch::{Item, Patch};
@@ -114,6 +115,15 @@ impl RunDir {
         Ok(Some((patch.items, read_json(&reports)?)))
     }
 
+    /// The candidate document of a step.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn candidate_skill(&self, step: u32) -> io::Result<String> {
+        let path = self.root.join(step_dir(step)).join("candidate_skill.md");
+        skillopt_files::read_text(&path, MAX_STATE_BYTES).map_err(io::Error::other)
+    }
+
     fn commit(&self, state: &State) -> io::Result<()> {
         self.json("history.json", &state.history)?;
         self.text("best_skill.md", &state.best.skill)?;
@@ -137,6 +147,17 @@ impl RunDir {
                 state: state.clone(),
             },
         )
+    }
+
+    fn candidate(&self, dir: &str, candidate: &Candidate) -> io::Result<()> {
+        self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
+        if let Some((name, record)) = &candidate.rewrite {
+            self.json(&format!("{dir}/{name}"), record)?;
+        }
+        if !candidate.reports.is_empty() {
+            self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
+        }
+        Ok(())
     }
 
     fn rollouts(&self, dir: &str, rollouts: &[Rollout]) -> io::Result<()> {
@@ -205,14 +226,14 @@ impl Observer for RunDir {
             } => {
                 self.json(&format!("{dir}/ranked_edits.json"), &patch.to_value(*mode))?;
             }
-            Event::CandidateMade { dir, candidate, .. } => {
-                self.text(&format!("{dir}/candidate_skill.md"), &candidate.skill)?;
-                if let Some((name, record)) = &candidate.rewrite {
-                    self.json(&format!("{dir}/{name}"), record)?;
-                }
-                if !candidate.reports.is_empty() {
-                    self.json(&format!("{dir}/edit_apply_report.json"), &candidate.reports)?;
-                }
+            Event::CandidateMade { dir, candidate, .. } => self.candidate(dir, candidate)?,
+            Event::Attributed {
+                dir,
+                attribution,
+                candidate,
+            } => {
+                self.json(&format!("{dir}/attribution.json"), attribution)?;
+                self.candidate(dir, candidate)?;
             }
             Event::StepFinished { record, state } => {
                 let dir = step_dir(record.step);
@@ -279,14 +300,14 @@ impl Observer for RunDir {
             }
             _ => {}
         }
-        self.log(event)
+        self.record(event)
     }
 }
 
 impl RunDir {
     /// Appends the event to `events.jsonl`. Rollouts are left out: they are in `results.jsonl`,
     /// and their order of completion is not part of what a run is.
-    fn log(&self, event: &Event<'_>) -> io::Result<()> {
+    fn record(&self, event: &Event<'_>) -> io::Result<()> {
         if matches!(event, Event::RolloutFinished { .. }) {
             return Ok(());
         }

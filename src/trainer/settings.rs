@@ -1,6 +1,7 @@
 //! The hyperparameters of a run (engine 3.5, 3.6), checked before anything has an effect.
 
 use super::error::TrainError;
+use super::gate::GateRule;
 use super::gate_rule::{GateMetric, GateProjection};
 use super::pairs::PairPolicy;
 use super::reflect::SkillAware;
@@ -55,6 +56,15 @@ pub struct Settings {
     pub use_gate: bool,
     /// How candidates are compared.
     pub gate: GateProjection,
+    /// How candidates are judged.
+    pub gate_rule: GateRule,
+    /// Reject a candidate that does worse on any selection item.
+    pub no_regression: bool,
+    /// Score a candidate on the batch that it came from first, and on the selection items only when
+    /// it is better there.
+    pub prescreen: bool,
+    /// Score an accepted batch without each of its edits and take out those that were not needed.
+    pub attribute: bool,
     /// Least measured share of the selection items for a decision, 0 to 1.
     pub coverage_floor: f64,
     /// Score at most so many selection items; 0 for all.
@@ -94,6 +104,10 @@ impl Default for Settings {
                 mixed_weight: 0.5,
                 density: None,
             },
+            gate_rule: GateRule::Strict { full_scores: false },
+            no_regression: false,
+            prescreen: false,
+            attribute: false,
             coverage_floor: 0.8,
             selection_items: 0,
             test_items: 0,

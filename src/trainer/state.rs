@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::attribution::Attribution;
+use super::confident::Estimate;
 use super::evaluation::{ItemScore, Scores};
 use super::gate_rule::GateAction;
 use super::lr_decision::LrDecision;
@@ -216,6 +218,24 @@ pub struct StepRecord {
     /// Its measured share of the selection items, 0 to 1.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub selection_coverage: Option<f64>,
+    /// Whether every selection item was scored.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub selection_complete: Option<bool>,
+    /// The highest gate score that a candidate stopped early could still have reached.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub candidate_gate_bound: Option<f64>,
+    /// Attempts that early stopping saved.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub selection_calls_saved: Option<usize>,
+    /// The rule by which the gate decided.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate_rule: Option<String>,
+    /// What each edit of the accepted batch contributed, when that was asked.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub attribution: Option<Attribution>,
+    /// What the confident rule found out.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub gate_estimate: Option<Estimate>,
     /// The metric that the gate compared.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub gate_metric: Option<String>,

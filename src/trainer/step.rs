@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::Trainer;
 use super::aggregate::aggregate;
 use super::appendix::{self, Flushed};
+use super::attribution::Attribution;
 use super::candidate::Candidate;
 use super::environment::{Environment, Rollout};
 use super::error::TrainError;
@@ -59,8 +60,10 @@ impl<E: Environment> Trainer<'_, E> {
             (work.candidate, work.written) = (Some(candidate), written);
             work.timing.update_s = work.lap();
         }
-        if let Some(candidate) = &work.candidate {
-            work.verdict = self.gate(plan, &work.dir, candidate, state).await?;
+        if let Some(candidate) = work.candidate.take() {
+            let trial = self.trial(plan, &studied, candidate, state).await?;
+            (work.candidate, work.verdict) = (Some(trial.candidate), trial.verdict);
+            work.attribution = trial.attribution;
             work.timing.evaluate_s = work.lap();
         }
         self.take(plan, &work, state);
@@ -176,33 +179,6 @@ impl<E: Environment> Trainer<'_, E> {
         Ok((candidate, written))
     }
 
-    /// Scores the candidate; `None` when it is the current skill, which noise must not be allowed
-    /// to "improve" (W-G2).
-    async fn gate(
-        &self,
-        plan: &StepPlan<'_>,
-        dir: &str,
-        candidate: &Candidate,
-        state: &mut State,
-    ) -> Result<Option<Verdict>, TrainError> {
-        if candidate.skill == state.current.skill {
-            return Ok(None);
-        }
-        let gate = self.gate_of(self.settings.use_gate);
-        let dir = format!("{dir}/selection_eval");
-        let (verdict, scores) = gate
-            .judge(self.environment, &self.observers, candidate, state, &dir)
-            .await?;
-        if let Some(scores) = scores {
-            state.selections.insert(candidate.hash.clone(), scores);
-        }
-        self.observers.emit(&Event::GateDecided {
-            step: plan.step,
-            verdict: &verdict,
-        })?;
-        Ok(Some(verdict))
-    }
-
     /// Takes the candidate over when the verdict says so.
     fn take(&self, plan: &StepPlan<'_>, work: &StepWork, state: &mut State) {
         let action = work.action();
@@ -297,7 +273,7 @@ impl<E: Environment> Trainer<'_, E> {
             n_fail: measured().filter(|rollout| rollout.failed()).count(),
             failure_patterns: failure_patterns(&rows, &descriptions(&work.replies)),
             score_before: verdict.map(|verdict| verdict.current_score),
-            score_after: verdict.and_then(|verdict| verdict.candidate_score),
+            score_after: verdict.and_then(|verdict| verdict.candidate_score.or(verdict.bound)),
             rejected_edits: edits
                 .into_iter()
                 .flatten()
@@ -323,6 +299,7 @@ struct StepWork {
     edit_budget: Option<usize>,
     candidate: Option<Candidate>,
     verdict: Option<Verdict>,
+    attribution: Option<Attribution>,
 }
 
 impl StepWork {
@@ -342,6 +319,7 @@ impl StepWork {
             edit_budget: None,
             candidate: None,
             verdict: None,
+            attribution: None,
         }
     }
 
@@ -409,6 +387,12 @@ fn record(
         selection_hard: verdict.and_then(|v| v.scores).map(|s| s.hard),
         selection_soft: verdict.and_then(|v| v.scores).map(|s| s.soft),
         selection_coverage: verdict.map(|v| v.coverage),
+        selection_complete: verdict.map(|v| v.bound.is_none()),
+        candidate_gate_bound: verdict.and_then(|v| v.bound),
+        selection_calls_saved: verdict.map(|v| v.calls_saved).filter(|saved| *saved > 0),
+        gate_rule: verdict.map(|v| v.rule.clone()),
+        attribution: work.attribution.clone(),
+        gate_estimate: verdict.and_then(|v| v.estimate.clone()),
         gate_metric: verdict.map(|v| v.metric.clone()),
         candidate_gate_score: verdict.and_then(|v| v.candidate_score),
         action: work.action(),

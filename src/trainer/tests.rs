@@ -144,6 +144,36 @@ async fn a_better_candidate_is_taken_and_a_useless_one_is_not() {
 }
 
 #[tokio::test]
+async fn edits_of_an_accepted_batch_that_help_nothing_are_taken_out() {
+    let script = r#"
+rules:
+  - name: batch
+    when: {stage: analyst}
+    reply: {patch: {reasoning: r, edits: [
+      {op: append, content: "- RULE-A"}, {op: append, content: "- RULE-X"},
+      {op: append, content: "- RULE-B"}, {op: append, content: "- RULE-Y"}]}}
+"#;
+    let toy = Toy::new(&["RULE-B"; 2], &["RULE-A", "RULE-B", "RULE-C"]);
+    let settings = Settings {
+        attribute: true,
+        ..two_steps()
+    };
+    let trained = train(&toy, script, settings, Observers::default()).await;
+    let record = &trained.state.history[0];
+    assert_eq!(record.action, GateAction::AcceptNewBest);
+    assert_eq!(
+        trained.state.best.skill,
+        "# Skill\n\n- RULE-A\n\n- RULE-B\n"
+    );
+    let attribution = record.attribution.as_ref().unwrap();
+    assert_eq!(attribution.dropped(), [1, 3]);
+    let third = 1.0 / 3.0;
+    let gains: Vec<_> = attribution.edits.iter().map(|edit| edit.gain).collect();
+    assert!((gains[0].unwrap() - third).abs() < 1e-9);
+    assert_eq!(gains[1], Some(0.0));
+}
+
+#[tokio::test]
 async fn an_outage_while_scoring_a_candidate_decides_nothing() {
     let mut toy = Toy::new(&["RULE-A", "RULE-A"], &["RULE-A", "RULE-A", "RULE-A"]);
     toy.outage_from = Some("RULE-A");

@@ -37,6 +37,17 @@ pub(crate) struct CallResult {
     pub(crate) edits: Vec<String>,
 }
 
+/// A call of which nothing but its beginning is known.
+pub(crate) fn started_call(id: &str, name: &str, spot: Spot) -> ToolCall {
+    ToolCall {
+        id: id.to_owned(),
+        name: name.to_owned(),
+        at: spot.at,
+        place: spot.place,
+        ..ToolCall::default()
+    }
+}
+
 /// Builds one session.
 pub(crate) struct Assembler<'a> {
     pub(crate) door: Door<'a>,

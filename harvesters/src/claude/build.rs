@@ -57,7 +57,6 @@ pub(super) fn session(
     describe(&mut session.session, transcript, door);
     let facts = &mut session.session;
     facts.usage = usage;
-    facts.sub_agents = agents_started;
     facts.forked_from = forked_from
         .as_ref()
         .and_then(|path| path.file_stem())
@@ -67,6 +66,13 @@ pub(super) fn session(
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
     facts.sub_agent_files = sub_agents.get(&facts.id).cloned().unwrap_or_default();
+    // Files below the session are one an agent; those beside it are mostly warm-ups.
+    let own_folder = facts
+        .sub_agent_files
+        .iter()
+        .filter(|path| path.contains("/subagents/") || path.contains("\\subagents\\"))
+        .count();
+    facts.sub_agents = agents_started.max(u32::try_from(own_folder).unwrap_or(u32::MAX));
     let mut session = session.finish();
     session.origin = origin_of(&session, transcript, typed);
     session.resumes = resumes_of(&session, superseded.len());

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::assemble::{Assembler, CallResult, Spot};
+use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::path::absolute;
 use crate::session::{CallStatus, CommandRun, IncidentKind, ToolCall};
 
@@ -98,7 +98,7 @@ impl Work {
             } => {
                 let call = ToolCall {
                     arguments: arguments.clone(),
-                    ..new_call(id, name, spot)
+                    ..started_call(id, name, spot)
                 };
                 let result = CallResult {
                     output: output.clone(),
@@ -160,7 +160,7 @@ impl Work {
                     workdir: raw.workdir.clone(),
                     ..CommandRun::default()
                 }),
-                ..new_call(&raw.id, &raw.name, spot)
+                ..started_call(&raw.id, &raw.name, spot)
             },
             turn,
         );
@@ -194,7 +194,7 @@ impl Work {
                 to.call(
                     ToolCall {
                         command,
-                        ..new_call(id, "exec_command", spot)
+                        ..started_call(id, "exec_command", spot)
                     },
                     turn,
                 );
@@ -334,8 +334,14 @@ impl Work {
                 workdir: item.workdir.clone(),
                 ..CommandRun::default()
             }),
-            ..new_call(&item.id, "exec_command", spot)
+            ..started_call(&item.id, "exec_command", spot)
         };
+        // A script's own call that an item tells of under the same id ran this command.
+        if let Some(known) = to.call_mut(&item.id)
+            && known.command.is_none()
+        {
+            known.command.clone_from(&call.command);
+        }
         let edits = self.patches.remove(&item.id).unwrap_or_default();
         let result = CallResult {
             output: item.output.clone(),
@@ -368,7 +374,13 @@ impl Work {
                 CallStatus::Failed
             })
         };
-        self.told(new_call(id, "apply_patch", spot), result, spot, turn, to);
+        self.told(
+            started_call(id, "apply_patch", spot),
+            result,
+            spot,
+            turn,
+            to,
+        );
     }
 
     /// An item told of a call: of a known one the result, else the call as well.
@@ -396,16 +408,6 @@ impl Work {
         }
         self.settled.insert(id.clone());
         to.result(&id, result, spot.place);
-    }
-}
-
-fn new_call(id: &str, name: &str, spot: Spot) -> ToolCall {
-    ToolCall {
-        id: id.to_owned(),
-        name: name.to_owned(),
-        at: spot.at,
-        place: spot.place,
-        ..ToolCall::default()
     }
 }
 

@@ -39,7 +39,7 @@ impl Default for TextLimits {
 }
 
 /// Text up to this size is redacted whole; of longer text, both ends.
-const WHOLE: usize = 64 * 1024;
+const WHOLE: usize = 32 * 1024;
 /// Redacted but not kept, at the inner edges of the two ends: a secret that the cut
 /// halves lies here.
 const MARGIN: usize = 8 * 1024;

@@ -79,11 +79,14 @@ fn others(harvest: &Harvest) -> Vec<String> {
     prompts
 }
 
+/// A name, a log, and what must be noted about it.
+type Case<'a> = (&'a str, Vec<u8>, Option<Flaw>, Option<Repair>);
+
 #[test]
 fn damaged_lines_cost_themselves_only() {
     let good = CLAUDE.replace("UUID", "x");
     let (first, second) = good.split_once('\n').unwrap();
-    let cases: Vec<(&str, Vec<u8>, Option<Flaw>, Option<Repair>)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (
             "torn line in the middle",
             format!("{}\n{first}\n{second}", &first[..80]).into_bytes(),

@@ -1,5 +1,11 @@
 //! Tests of the readers from outside: what a session must look like.
 
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot prepare its input fails"
+)]
+
 mod bad_input;
+mod generated_corpus;
 mod parity;
 mod sessions_truth;

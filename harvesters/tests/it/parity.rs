@@ -170,10 +170,10 @@ fn what_the_original_leaves_stays_but_for_shapes_that_it_does_not_know() {
 #[test]
 fn values_lose_the_members_that_they_lose_in_the_original() {
     let redactor = Redactor::new();
+    let plain = regex::Regex::new(r"\[redacted:[a-z-]+\]").unwrap();
+    let marker = regex::Regex::new(r"\[REDACTED(?:_[A-Z_]+)?\]").unwrap();
     for case in cases("redaction_value") {
         let found = redactor.redact_value(&case["input"]["value"]);
-        let plain = regex::Regex::new(r"\[redacted:[a-z-]+\]").unwrap();
-        let marker = regex::Regex::new(r"\[REDACTED(?:_[A-Z_]+)?\]").unwrap();
         let found = plain.replace_all(&found.to_string(), "[X]").into_owned();
         let expected = marker
             .replace_all(&case["expected"].to_string(), "[X]")

@@ -11,6 +11,7 @@ use super::dataset::{DataError, Dataset};
 use crate::model::{ChatModel, ChatRequest, Message, Speaker};
 use crate::trainer::environment::{Environment, Item, Outcome, Rollout, Split};
 
+pub mod materialise;
 pub mod score;
 
 /// The name in `env.name`.

@@ -179,14 +179,7 @@ fn the_record_of_a_run_holds_no_credential() {
         "model.azure_openai_api_key=verysecret",
         "model.minimax_api_key=0012",
     ];
-    let config = built_in(&items).unwrap();
-    let notices = config.notices.join("\n");
-    assert!(
-        notices.contains("`model.minimax_api_key` on the command line"),
-        "{notices}"
-    );
-    assert!(!notices.contains("verysecret"), "{notices}");
-    let record = config.to_json();
+    let record = built_in(&items).unwrap().to_json();
     assert_eq!(record["azure_openai_api_key"], json!("[redacted]"));
     assert_eq!(record["minimax_api_key"], json!("[redacted]"));
     assert_eq!(record["batch_size"], json!(40));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 
 use crate::config::duration::TimeSpan;
-use crate::config::modes::{GateMetric, LrScheduler};
+use crate::config::modes::{GateMetric, GateRuleName, LrScheduler};
 use crate::config::{ConfigError, nearest, paths};
 use crate::model::budget::Limits;
 use crate::model::stack::Environment;
@@ -145,6 +145,12 @@ pub struct NightTrain {
     pub gate_metric: GateMetric,
     /// The weight of the soft score in a mixed one, from 0 to 1.
     pub gate_mixed_weight: f64,
+    /// How the gate decides.
+    pub gate_rule: GateRuleName,
+    /// Of the confident rule: the most that a useless candidate may be accepted, 0 to 0.5.
+    pub gate_alpha: f64,
+    /// Of the confident rule: the most scorings of a task on average; at least 1.
+    pub gate_max_repeats: u32,
     /// Reject a candidate that does worse on any validation task.
     pub gate_no_regression: bool,
 }
@@ -161,6 +167,9 @@ impl Default for NightTrain {
             lr_scheduler: LrScheduler::Constant,
             gate_metric: GateMetric::Mixed,
             gate_mixed_weight: 0.5,
+            gate_rule: GateRuleName::Confident,
+            gate_alpha: 0.1,
+            gate_max_repeats: 6,
             gate_no_regression: false,
         }
     }

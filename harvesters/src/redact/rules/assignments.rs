@@ -11,7 +11,7 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
     Rule {
         name: "password",
         keywords: &["pass", "pwd"],
-        pattern: r#"(?i)(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:[A-Za-z0-9]{0,40}(?:password|passwd|passphrase|passwort)|pwd|db_?pass|mysql_?pass|pass)\\{0,3}["']?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{1,3}["'][^"'\r\n\\]{1,400}|"(?:\\.|""|[^"\\\r\n]){1,400}"?|'(?:\\.|''|[^'\\\r\n]){1,400}'?|\{(?:[^}\r\n]|\}\}){1,400}|[^\s"'\\;&,)\]}`|]{1,400}(?:[)\]}]+[^\s"'\\;&,)\]}`|]+){0,8})"#,
+        pattern: r#"(?i)(?:password|passwd|passphrase|passwort|(?:^|[^A-Za-z0-9])(?:pwd|db_?pass|mysql_?pass|pass))\\*["']?\s*(?::=|=>|==|=|:|%3[dD])\s*(?P<v>\\+["'][^"'\r\n\\]+|"(?:\\.|""|[^"\\\r\n])+"?|'(?:\\.|''|[^'\\\r\n])+'?|\{(?:[^}\r\n]|\}\})+|[^\s"'\\;&,)\]}`|]+(?:[)\]}]+[^\s"'\\;&,)\]}`|]+)*)"#,
         example: "DB_PASSWORD=hunter2-fake",
         counter_example: "password = getpass.getpass()",
         check: plausible::password,
@@ -19,7 +19,7 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
     Rule {
         name: "secret",
         keywords: &["token", "secret", "key"],
-        pattern: r#"(?i)(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:api[_-]?key|access[_-]?token|refresh[_-]?token|token|secret|secret[_-]?key|secret[_-]?access[_-]?key|shared[_-]?access[_-]?key|private[_-]?key|account[_-]?key|[A-Za-z0-9]{0,40}(?:apikey|accesstoken|refreshtoken|authtoken|clientsecret|secretkey|secretaccesskey|sharedaccesskey|privatekey|accountkey))\\{0,3}["']?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{1,3}["'][^"'\r\n\\]{1,400}|"(?:\\.|""|[^"\\\r\n]){1,400}"?|'(?:\\.|''|[^'\\\r\n]){1,400}'?|\{(?:[^}\r\n]|\}\}){1,400}|[^\s"'\\;&,)\]}`|]{1,400}(?:[)\]}]+[^\s"'\\;&,)\]}`|]+){0,8})"#,
+        pattern: r#"(?i)(?:(?:^|[^A-Za-z0-9])(?:api-?key|access-?token|refresh-?token|token|secret|secret[_-]?key|secret[_-]?access[_-]?key|shared[_-]?access[_-]?key|private[_-]?key|account[_-]?key)|api_key|apikey|accesstoken|refreshtoken|authtoken|clientsecret|secretkey|secretaccesskey|sharedaccesskey|privatekey|accountkey)\\*["']?\s*(?::=|=>|==|=|:|%3[dD])\s*(?P<v>\\+["'][^"'\r\n\\]+|"(?:\\.|""|[^"\\\r\n])+"?|'(?:\\.|''|[^'\\\r\n])+'?|\{(?:[^}\r\n]|\}\})+|[^\s"'\\;&,)\]}`|]+(?:[)\]}]+[^\s"'\\;&,)\]}`|]+)*)"#,
         example: "AWS_SECRET_ACCESS_KEY=FAKE/secret/access/key/FAKEFAKEFAKEFAKE01",
         counter_example: "token: the smallest unit of text",
         check: plausible::secret,
@@ -35,7 +35,7 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
             "token",
             "secret",
         ],
-        pattern: r#"(?i)(?:^|[^A-Za-z0-9])(?:[A-Za-z0-9]{1,40}[_.-]){0,8}(?:[A-Za-z0-9]{0,40}(?:key|token|secret|credentials?|signature|auth|conn(?:ection)?[_-]?str(?:ing)?|key[_-]?id))\\{0,3}["']?\s{0,4}(?::=|=>|==|=|:|%3[dD])\s{0,4}(?P<v>\\{1,3}["'][^"'\r\n\\]{1,400}|"(?:\\.|""|[^"\\\r\n]){1,400}"?|'(?:\\.|''|[^'\\\r\n]){1,400}'?|\{(?:[^}\r\n]|\}\}){1,400}|[^\s"'\\;&,)\]}`|]{1,400}(?:[)\]}]+[^\s"'\\;&,)\]}`|]+){0,8})"#,
+        pattern: r#"(?i)(?:key|token|secret|credentials?|signature|auth|conn(?:ection)?[_-]?str(?:ing)?|key[_-]?id)\\*["']?\s*(?::=|=>|==|=|:|%3[dD])\s*(?P<v>\\+["'][^"'\r\n\\]+|"(?:\\.|""|[^"\\\r\n])+"?|'(?:\\.|''|[^'\\\r\n])+'?|\{(?:[^}\r\n]|\}\})+|[^\s"'\\;&,)\]}`|]+(?:[)\]}]+[^\s"'\\;&,)\]}`|]+)*)"#,
         example: "signing_key=fake0000FAKE0000fake",
         counter_example: "primary_key: user_id",
         check: plausible::random,
@@ -43,7 +43,7 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
     Rule {
         name: "password",
         keywords: &["passw", "passphrase", "contrase", "mot de passe"],
-        pattern: r#"(?i)\b(?:password|passwd|passphrase|passwort|mot de passe|contraseña)\s+(?:is|ist|was|are|lautet|est|es)\s*:?\s+["'`]?(?P<v>[^\s"'`]{4,200})"#,
+        pattern: r#"(?i)\b(?:password|passwd|passphrase|passwort|mot de passe|contraseña)\s+(?:is|ist|was|are|lautet|est|es)\s*:?\s+["'`]?(?P<v>[^\s"'`]{4,})"#,
         example: "the password is s3cr3t-fake",
         counter_example: "the password is wrong",
         check: plausible::spoken,
@@ -51,7 +51,7 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
     Rule {
         name: "secret",
         keywords: &["api", "token", "passw", "secret"],
-        pattern: r#"(?i)\b(?:api[_ -]?key|token|password|secret)\s+(?:is\s+)?["'`]?(?P<v>[A-Za-z0-9_./+=:@!#$%^*-]{6,400})"#,
+        pattern: r#"(?i)\b(?:api[_ -]?key|token|password|secret)\s+(?:is\s+)?["'`]?(?P<v>[A-Za-z0-9_./+=:@!#$%^*-]{6,})"#,
         example: "use token a1b2c3d4-fake-0000",
         counter_example: "the token refresh-flow and password/login pages",
         check: plausible::spoken,

@@ -287,9 +287,9 @@ pub(super) const PLATFORMS: &[Rule] = &[
     ),
     row(
         "discord-token",
-        &["mt", "mz", "nd", "nt", "od", "ot"],
+        &["discord", "bot"],
         r"\b[MNO][A-Za-z0-9]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,}",
-        "MTFAKEFAKEFAKEFAKEFAKEFAKE.FAKE00.FAKEFAKEFAKEFAKEFAKEFAKEFAKE",
+        "discord: MTFAKEFAKEFAKEFAKEFAKEFAKE.FAKE00.FAKEFAKEFAKEFAKEFAKEFAKEFAKE",
         "Mon.Tue.Wed",
     ),
     row(

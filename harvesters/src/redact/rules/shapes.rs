@@ -22,7 +22,7 @@ pub(super) const SHAPES: &[Rule] = &[
     row(
         "url-password",
         &["://"],
-        r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s:/@"'`<>\\]{0,80}:(?P<v>[^\s@"'`<>\\]{1,200}?)@[A-Za-z0-9.\[$_-]"#,
+        r#"\b[A-Za-z][A-Za-z0-9+.-]+://[^\s:/@"'`<>\\]*:(?P<v>[^\s@"'`<>\\]+?)@[A-Za-z0-9.\[$_-]"#,
         "postgres://app:hunter2-fake@db.internal/shop",
         "https://example.com:8080/path",
     ),
@@ -45,7 +45,7 @@ pub(super) const SHAPES: &[Rule] = &[
         ..row(
             "auth-header",
             &["authorization"],
-            r#"(?i)\bauthorization\\*["']?\s*(?:[:=]|=>|,)\s*\\*["']?(?:bearer|basic|token|digest|apikey|bot|negotiate)\s+(?P<v>"[^"\r\n]{1,400}"?|'[^'\r\n]{1,400}'?|[^\s"',;\\\[\]{}()<>]{3,})"#,
+            r#"(?i)\bauthorization\\*["']?\s*(?:[:=]|=>|,)\s*\\*["']?(?:bearer|basic|token|digest|apikey|bot|negotiate)\s+(?P<v>"[^"\r\n]+"?|'[^'\r\n]+'?|[^\s"',;\\\[\]{}()<>]{3,})"#,
             "Authorization: Basic ZmFrZTpmYWtlLXBhc3M=",
             "Authorization: Bearer",
         )
@@ -73,7 +73,7 @@ pub(super) const SHAPES: &[Rule] = &[
     row(
         "cookie",
         &["cookie"],
-        r#"(?i)\b(?:set-)?cookie\\*["']?\s*:\s*\\*["']?(?P<v>[^\r\n"'\\=\s]{1,64}=[^\r\n"'\\]{6,})"#,
+        r#"(?i)\b(?:set-)?cookie\\*["']?\s*:\s*\\*["']?(?P<v>[^\r\n"'\\=\s]+=[^\r\n"'\\]{6,})"#,
         "Cookie: session=FAKEFAKE0001; theme=dark",
         "cookie: yes",
     ),
@@ -82,7 +82,7 @@ pub(super) const SHAPES: &[Rule] = &[
         ..row(
             "api-key-header",
             &["x-", "api-key", "apikey", "private-token", "job-token"],
-            r#"(?i)\b(?:x-[a-z0-9-]{0,24}(?:key|token|secret|signature)|(?:ocp-)?api-?key|private-token|job-token)\\*["']?\s*:\s*\\*["']?(?P<v>[^\s"',;\\\[\]{}()<>]{8,})"#,
+            r#"(?i)\b(?:x-[a-z0-9-]*(?:key|token|secret|signature)|(?:ocp-)?api-?key|private-token|job-token)\\*["']?\s*:\s*\\*["']?(?P<v>[^\s"',;\\\[\]{}()<>]{8,})"#,
             "x-api-key: fake-0000-fake-0000",
             "x-api-key: short",
         )
@@ -90,35 +90,35 @@ pub(super) const SHAPES: &[Rule] = &[
     row(
         "netrc",
         &["login"],
-        r"(?i)\blogin\s+\S{1,100}\s+password\s+(?P<v>\S+)",
+        r"(?i)\blogin\s+\S+\s+password\s+(?P<v>\S+)",
         "machine h.example.com login dev password fake-pass-1",
         "login page",
     ),
     row(
         "pgpass",
         &[":5432:", ":*:"],
-        r"(?m)^[^\s:#]{1,100}:(?:\d{2,5}|\*):[^\s:]{1,64}:[^\s:]{1,64}:(?P<v>\S{3,})$",
+        r"(?m)^[^\s:#]+:(?:\d{2,5}|\*):[^\s:]+:[^\s:]+:(?P<v>\S{3,})$",
         "db.example.com:5432:shop:app:fake-pass-1",
         "localhost:5432:",
     ),
     row(
         "htpasswd",
         &[":$"],
-        r"\b[A-Za-z0-9._-]{1,64}:(?P<v>\$(?:apr1|2[aby]|5|6|y|argon2id)\$[A-Za-z0-9./$=,+-]{20,})",
+        r"\b[A-Za-z0-9._-]+:(?P<v>\$(?:apr1|2[aby]|5|6|y|argon2id)\$[A-Za-z0-9./$=,+-]{20,})",
         "dev:$2y$10$FAKEFAKEFAKEFAKEFAKEFAKEFAKE",
         "dev:$HOME/bin",
     ),
     row(
         "command-password",
         &["-p", "--user", "-u", "-a"],
-        r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|docker login|redis-cli|mongosh?|psql|ldapsearch|7z|unzip|zip)\b[^\n|;&]{0,200}?\s(?:-p|-a |-w |-P )\s?["']?(?P<v>[^\s"'|;&-][^\s"'|;&]{2,})"#,
+        r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|docker login|redis-cli|mongosh?|psql|ldapsearch|7z|unzip|zip)\b[^\n|;&]*?\s(?:-p|-a |-w |-P )\s?["']?(?P<v>[^\s"'|;&-][^\s"'|;&]{2,})"#,
         "mysql -u root -pfake-pass-1 shop",
         "mysql -u root -p",
     ),
     row(
         "curl-user",
         &["curl", "wget", "http"],
-        r#"\b(?:curl|wget|https?)\b[^\n|;]{0,300}?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']{1,80}:(?P<v>[^\s"'@]{2,})"#,
+        r#"\b(?:curl|wget|https?)\b[^\n|;]*?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']+:(?P<v>[^\s"'@]{2,})"#,
         "curl -u dev:fake-pass-1 https://example.com",
         "curl -u dev https://example.com:80",
     ),
