@@ -86,7 +86,9 @@ pub(super) fn state(root: &Path) -> io::Result<Option<State>> {
     }
     for record in &history {
         let items = selection(root, &format!("{}/selection_eval", step_dir(record.step)));
-        if let (Some(hash), Some(items)) = (&record.candidate_hash, items) {
+        // One that stopped early has too few rows, and a candidate may have lost edits since.
+        let whole = items.filter(|items| means(items).map(|s| s.hard) == record.selection_hard);
+        if let (Some(hash), Some(items)) = (&record.candidate_hash, whole) {
             state.selections.insert(hash.clone(), items);
         }
     }

@@ -10,6 +10,7 @@ use skillopt_sleep::config::modes::Mode;
 use skillopt_sleep::model::meter::Meter;
 use skillopt_sleep::trainer::Trainer;
 use skillopt_sleep::trainer::event::Observers;
+use skillopt_sleep::trainer::gate::GateRule;
 use skillopt_sleep::trainer::gate_rule::{DensityBonus, GateMetric, GateProjection};
 use skillopt_sleep::trainer::pairs::PairPolicy;
 use skillopt_sleep::trainer::prompt::Prompts;
@@ -25,8 +26,8 @@ use super::scripted_run::{ByStage, Death, Process, Script, Shared, Toy, lock};
 use super::{Group, Vector, group};
 
 pub(super) const GROUPS: &[Group] = &[
-    group("engine/trainer_trace", runs),
-    group("engine/trainer_resume", runs),
+    group("engine/trainer_trace", recorded_runs),
+    group("engine/trainer_resume", recorded_runs),
 ];
 
 /// The keys of `summary.json` that the original has, but for configuration, times and tokens.
@@ -72,10 +73,21 @@ const NOT_RECORDED: &[&str] = &[
     "wall_time_s",
     "selection_coverage",
     "current_score_stale",
+    "selection_complete",
+    "selection_calls_saved",
+    "candidate_gate_bound",
+    "gate_rule",
+    "gate_estimate",
+    "attribution",
 ];
 
+/// The original scores every item, whether or not it can still matter.
+fn recorded_runs(vector: &Vector) -> Value {
+    runs(vector, true)
+}
+
 /// Runs every process of a scripted run on one directory, and gathers what is left.
-fn runs(vector: &Vector) -> Value {
+fn runs(vector: &Vector, full_scores: bool) -> Value {
     let input = &vector.input;
     let dir = tempfile::tempdir().expect("a temporary directory");
     let root = dir.path().join("out");
@@ -98,7 +110,7 @@ fn runs(vector: &Vector) -> Value {
         lock(&script).start(death(vector, index));
         let mut cfg = input["cfg"].as_object().cloned().unwrap_or_default();
         cfg.extend(run["cfg"].as_object().cloned().unwrap_or_default());
-        let outcome = process(&root, input, &Value::Object(cfg), &script);
+        let outcome = process(&root, input, &Value::Object(cfg), full_scores, &script);
         let dead = lock(&script).dead;
         outcomes.push(match outcome {
             _ if dead => json!({"interrupted": true}),
@@ -152,8 +164,17 @@ fn death(vector: &Vector, index: usize) -> Option<Death> {
 }
 
 /// One process: loads what is there, trains, gives the summary.
-fn process(root: &Path, input: &Value, cfg: &Value, script: &Shared) -> Result<Value, String> {
-    let settings = settings(cfg)?;
+fn process(
+    root: &Path,
+    input: &Value,
+    cfg: &Value,
+    full_scores: bool,
+    script: &Shared,
+) -> Result<Value, String> {
+    let settings = Settings {
+        gate_rule: GateRule::Strict { full_scores },
+        ..settings(cfg)?
+    };
     let run = RunDir::open(root).map_err(|error| error.to_string())?;
     // Text files are read with LF line ends; a missing one is an empty document.
     let initial = input["skill_init"].as_str().unwrap_or_default();
@@ -416,4 +437,46 @@ fn files(root: &Path) -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// Scoring stops when the decision has fallen; the decision must be the one that full scoring gives.
+#[test]
+fn early_stopping_decides_the_same_with_less() {
+    let file = super::vectors_folder().join("engine/trainer_trace.json");
+    let Ok(text) = fs::read_to_string(file) else {
+        return;
+    };
+    let vectors: Vec<Vector> = serde_json::from_str(&text).expect("a group is a list of vectors");
+    let mut shares = Vec::new();
+    for vector in &vectors {
+        let (full, early) = (runs(vector, true), runs(vector, false));
+        let decisions = |run: &Value| -> Vec<Value> {
+            let records = run["history"].as_array().into_iter().flatten();
+            records
+                .map(|record| json!([record["action"], record["current_score"]]))
+                .collect()
+        };
+        assert_eq!(decisions(&full), decisions(&early), "{}", vector.name);
+        assert_eq!(full["skills"], early["skills"], "{}", vector.name);
+        assert_eq!(full["best_skill"], early["best_skill"], "{}", vector.name);
+        let attempts = |run: &Value| -> usize {
+            let events = run["events"].as_array().into_iter().flatten();
+            let scored = events.filter(|event| {
+                event["dir"]
+                    .as_str()
+                    .is_some_and(|dir| dir.ends_with("/selection_eval"))
+            });
+            scored
+                .filter_map(|event| event["item_ids"].as_array())
+                .map(Vec::len)
+                .sum()
+        };
+        if attempts(&full) > 0 {
+            shares.push(attempts(&early) as f64 / attempts(&full) as f64);
+        }
+    }
+    shares.sort_by(f64::total_cmp);
+    if let Some(median) = shares.get(shares.len() / 2) {
+        println!("selection attempts with early stopping: {median:.2} of all in the median");
+    }
 }

@@ -60,7 +60,7 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
                 })
         }
         "trace_refused" => list(&ours["runs"]).all(|run| run.get("error").is_some()),
-        "trace_has_null_text" => {
+        "trace_null_text" => {
             let edits = list(&input["reflect_replies"])
                 .flat_map(list)
                 .flat_map(|patch| list(&patch["patch"]["edits"]));
