@@ -2,8 +2,8 @@
 //! read it, plus `events.jsonl`.
 //!
 //! [`RunDir`] is an observer: it turns events into files. `runtime_state.json` is written last in
-//! every commit and is the only file that a resumed run believes; a crash before it leaves a step
-//! that runs again from the journal and writes the same files once more.
+//! every commit, and as long as it is there a resumed run believes nothing else; a crash before it
+//! leaves a step that runs again from the journal and writes the same files once more.
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use skillopt_sleep::skill::region;
 
 use super::compare::differences;
-use super::{Vector, block, trace_rules};
+use super::{Vector, block, trace_sound};
 
 /// Whether a file among the vectors is data for other groups rather than a group.
 pub(super) fn is_data(group: &str) -> bool {
@@ -17,7 +17,7 @@ pub(super) fn is_data(group: &str) -> bool {
 /// Whether the named condition holds for a vector and our result.
 pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
     if name.starts_with("trace_") {
-        return trace_rules::holds(name, vector, ours);
+        return trace_sound::holds(name, vector, ours);
     }
     let input = &vector.input;
     let expected = &vector.expected;

@@ -22,6 +22,7 @@ mod sleep;
 mod stages;
 mod trace;
 mod trace_rules;
+mod trace_sound;
 
 use std::collections::BTreeSet;
 use std::fs;

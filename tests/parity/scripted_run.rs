@@ -44,9 +44,11 @@ pub(super) struct Script {
     dying: bool,
     /// Writings of the state that the original has too, over all runs.
     writes: usize,
-    /// Finished calls of epoch ends, as a journal of calls has them: the state is committed once for
-    /// a whole epoch end, and what had finished before a crash is not asked again.
+    /// Calls of epoch ends whose result was written. The original keeps those results in files; ours
+    /// commits an epoch's end as a whole, and after a crash the journal of calls answers what had
+    /// finished. It is cut down to the written results here, so that both use up the same replies.
     journal: HashMap<String, String>,
+    unwritten: HashMap<String, String>,
     dir: String,
 }
 
@@ -64,6 +66,7 @@ impl Script {
         self.death = death;
         self.dead = false;
         self.dying = false;
+        self.unwritten.clear();
         self.events.push(json!({"event": "run_start"}));
     }
 
@@ -239,7 +242,7 @@ impl ByStage {
         let text = reply_text(&reply)
             .ok_or_else(|| CallError::new(CallErrorKind::Server, "scripted failure"))?;
         if ends_epoch {
-            script.journal.insert(key, text.clone());
+            script.unwritten.insert(key, text.clone());
         }
         Ok(answer(&text))
     }
@@ -305,6 +308,11 @@ impl Observer for Process {
             let mut script = lock(&self.script);
             let dies = script.dying;
             script.die_if(dies)?;
+        }
+        if let Event::SlowUpdated { .. } | Event::MetaSkillWritten { .. } = event {
+            let mut script = lock(&self.script);
+            let written = std::mem::take(&mut script.unwritten);
+            script.journal.extend(written);
         }
         let Some((step, counts)) = self.writes(event) else {
             return self.run.observe(event);

@@ -2,100 +2,28 @@
 //!
 //! A rule turns the record into what it would be without the weakness, wherever that follows from
 //! the rest, and checks our run where it does. What is still different then is unexplained. Where a
-//! weakness changes the course of a run, its record says nothing about ours, and [`sound`] and the
-//! conditions below it say what must hold instead.
+//! weakness changes the course of a run, its record says nothing about ours, and `trace_sound.rs`
+//! says what must hold instead.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
 use skillopt_sleep::config::modes::Mode as _;
-use skillopt_sleep::skill::{region, skill_hash};
+use skillopt_sleep::skill::skill_hash;
 use skillopt_sleep::trainer::schedule::{LrScheduler, Schedule};
 
 use super::Vector;
 use super::compare::differences;
-use super::scripted_run::toy_result;
-
-/// Whether the named condition holds for a run and its record.
-pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
-    let input = &vector.input;
-    if let Some(weakness) = name.strip_prefix("trace_has_") {
-        return explained(vector, ours).fired.contains(weakness);
-    }
-    let candidates =
-        || list(&ours["history"]).filter(|record| record.get("candidate_hash").is_some());
-    match name {
-        "trace_explained" => explained(vector, ours).left.is_empty(),
-        "trace_nothing_for_no_budget" => {
-            sound(vector, ours)
-                && candidates()
-                    .filter(|record| record["edit_budget"] == 0)
-                    .all(|record| record["n_edits_ranked"] == 0)
-        }
-        "trace_never_above_max" => {
-            let most = input["cfg"]["edit_budget"].as_u64();
-            sound(vector, ours) && candidates().all(|record| record["edit_budget"].as_u64() <= most)
-        }
-        "trace_schedule_decides" => {
-            sound(vector, ours)
-                && candidates()
-                    .filter(|record| record["lr_decision"]["fallback"] == true)
-                    .all(|record| record["edit_budget"].as_u64() > Some(0))
-        }
-        "trace_nothing_clipped" => {
-            sound(vector, ours)
-                && candidates().all(|record| record["n_edits_ranked"] == record["n_edits_merged"])
-        }
-        "trace_no_edit_lost" => {
-            sound(vector, ours)
-                && candidates().all(|record| record["n_edits_merged"].as_u64() > Some(0))
-        }
-        "trace_keeps_regions" => sound(vector, ours) && keeps_regions(input, ours),
-        "trace_gate_is_off" => {
-            sound(vector, ours)
-                && candidates().all(|record| {
-                    ["force_accept", "skip_no_change"]
-                        .contains(&record["action"].as_str().unwrap_or_default())
-                })
-        }
-        "trace_refused" => list(&ours["runs"]).all(|run| run.get("error").is_some()),
-        "trace_null_text" => {
-            let edits = list(&input["reflect_replies"])
-                .flat_map(list)
-                .flat_map(|patch| list(&patch["patch"]["edits"]));
-            edits.clone().any(|edit| {
-                ["content", "target"]
-                    .iter()
-                    .any(|key| edit.get(*key).is_some_and(Value::is_null))
-            })
-        }
-        "trace_null_is_empty" => {
-            let skills = |runs: &Value| -> Vec<String> {
-                let skills = runs["skills"].as_object().into_iter().flatten();
-                skills
-                    .map(|(_, skill)| skill.as_str().unwrap_or_default().trim_end().to_owned())
-                    .collect()
-            };
-            sound(vector, ours) && skills(ours) == skills(&vector.expected)
-        }
-        "trace_recovers" => {
-            sound(vector, ours)
-                && list(&ours["runs"])
-                    .next_back()
-                    .is_some_and(|run| run.get("summary").is_some())
-        }
-        _ => panic!("no such condition: {name}"),
-    }
-}
+use super::trace_sound::pass_rate;
 
 /// The differences that no rule explains, and the weaknesses that were met.
-struct Explained {
-    left: Vec<String>,
-    fired: BTreeSet<&'static str>,
+pub(super) struct Explained {
+    pub(super) left: Vec<String>,
+    pub(super) fired: BTreeSet<&'static str>,
 }
 
-fn explained(vector: &Vector, ours: &Value) -> Explained {
+pub(super) fn explained(vector: &Vector, ours: &Value) -> Explained {
     let mut sides = Sides {
         input: &vector.input,
         theirs: vector.expected.clone(),
@@ -365,7 +293,7 @@ impl Sides<'_> {
     /// W-P6: a restarted run knows its baseline.
     fn baselines(&mut self) {
         let skill = self.input["skill_init"].as_str().unwrap_or_default();
-        let baseline = self.pass_rate(skill);
+        let baseline = pass_rate(self.input, skill);
         let ours: Vec<Value> = list(&self.ours["runs"])
             .map(|run| run["summary"]["baseline_selection_hard"].clone())
             .collect();
@@ -436,10 +364,6 @@ impl Sides<'_> {
             }
             self.theirs["best_skill"] = self.ours["best_skill"].clone();
         }
-    }
-
-    fn pass_rate(&self, skill: &str) -> f64 {
-        pass_rate(self.input, skill)
     }
 
     /// Rollouts and calls that only one side has, each for a reason.
@@ -546,65 +470,6 @@ impl Sides<'_> {
     }
 }
 
-fn pass_rate(input: &Value, skill: &str) -> f64 {
-    let limit = usize::try_from(input["cfg"]["sel_env_num"].as_u64().unwrap_or(0)).unwrap_or(0);
-    let most = if limit == 0 { usize::MAX } else { limit };
-    let items: Vec<&Value> = list(&input["val_items"]).take(most).collect();
-    let passed = items
-        .iter()
-        .filter(|item| toy_result(item, skill).0)
-        .count();
-    passed as f64 / items.len().max(1) as f64
-}
-
-/// What every run keeps: steps in order and once each, the gate's rule, and a best score that never
-/// falls.
-fn sound(vector: &Vector, ours: &Value) -> bool {
-    let history: Vec<&Value> = list(&ours["history"]).collect();
-    let steps: Vec<u64> = history
-        .iter()
-        .filter_map(|record| record["step"].as_u64())
-        .collect();
-    let in_order = steps == (1..=history.len() as u64).collect::<Vec<_>>();
-    let mut before = pass_rate(
-        &vector.input,
-        vector.input["skill_init"].as_str().unwrap_or_default(),
-    );
-    let mut best = before;
-    let gated = history.iter().all(|record| {
-        let candidate = record["candidate_gate_score"].as_f64();
-        let current = record["current_score"].as_f64().unwrap_or(f64::NAN);
-        let holds = match record["action"].as_str().unwrap_or_default() {
-            "accept" | "accept_new_best" => candidate > Some(before) && candidate == Some(current),
-            "force_accept" => candidate == Some(current),
-            "reject" => candidate <= Some(before) && current == before,
-            _ => current == before,
-        };
-        let now = record["best_score"].as_f64().unwrap_or(f64::NAN);
-        let kept = now >= best;
-        (before, best) = (current, now);
-        holds && kept
-    });
-    let ended = list(&ours["runs"]).all(|run| run.get("error").is_none());
-    in_order && gated && ended
-}
-
-fn keeps_regions(input: &Value, ours: &Value) -> bool {
-    let regions = |text: &str| -> Vec<String> {
-        region::regions(text)
-            .into_iter()
-            .map(|region| text[region.span].to_owned())
-            .collect()
-    };
-    let wanted = regions(input["skill_init"].as_str().unwrap_or_default());
-    let skills = ours["skills"].as_object();
-    skills.is_some_and(|skills| {
-        skills
-            .values()
-            .all(|skill| regions(skill.as_str().unwrap_or_default()) == wanted)
-    })
-}
-
 fn stats(history: &[Value]) -> Vec<Value> {
     let mut epochs: Vec<Value> = Vec::new();
     for record in history {
@@ -644,7 +509,7 @@ fn step_name(record: &Value) -> String {
     format!("step_{:04}", record["step"].as_u64().unwrap_or(0))
 }
 
-fn list(value: &Value) -> std::slice::Iter<'_, Value> {
+pub(super) fn list(value: &Value) -> std::slice::Iter<'_, Value> {
     value.as_array().map_or(&[][..], Vec::as_slice).iter()
 }
 
