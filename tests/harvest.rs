@@ -121,7 +121,7 @@ project  /home/dev/src/shopfront
 
 > slugify must not end in a dash
   * Read {{\"path\":\"/home/dev/src/shopfront/src/slug.js\"}}  (unknown)
-  * StrReplace {{\"new_string\":\"'-').replace(/^-+|-+$/g, '');\",\"old_string\":\"'-');\",\"path\":\"/home/dev/src/shopfront/src/slug.js\"}}  (unknown)
+  * StrReplace {{\"path\":\"/home/dev/src/shopfront/src/slug.js\",\"old_string\":\"'-');\",\"new_string\":\"'-').replace(/^-+|-+$/g, '');\"}}  (unknown)
     edited /home/dev/src/shopfront/src/slug.js
   $ node --test test/slug.test.js  (unknown)  result unknown
   = slugify trims dashes at both ends now.

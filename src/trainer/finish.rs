@@ -26,6 +26,7 @@ impl<E: Environment> Trainer<'_, E> {
         started: Instant,
     ) -> Result<Trained, TrainError> {
         let mut measured = Measured {
+            final_was_best: state.current.skill == state.best.skill,
             final_selection: self.validate_final(&mut state).await?,
             best_selection: means(state.selection_of(&state.best)),
             ..Measured::default()

@@ -106,6 +106,12 @@ impl GateAction {
         }
     }
 
+    /// Whether there was a candidate to decide about, a changed one or not.
+    #[must_use]
+    pub fn had_candidate(self) -> bool {
+        !matches!(self, GateAction::SkipNoPatches | GateAction::SkipNoRewrite)
+    }
+
     /// Whether the candidate becomes the current skill.
     #[must_use]
     pub fn is_accept(self) -> bool {

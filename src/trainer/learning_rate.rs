@@ -56,7 +56,7 @@ pub async fn decide(
     let available = evidence.merged.items.len();
     let (reply, error) = match optimizer.ask(question).await? {
         Answer::Parsed(reply) => (Some(reply), None),
-        Answer::Unusable => (None, Some("the reply held no JSON".to_owned())),
+        Answer::Unusable => (None, None),
         Answer::Failed(error) => (None, Some(error.message)),
     };
     Ok(LrDecision::read(

@@ -26,7 +26,7 @@ pub struct Longitudinal {
     pub previous_hard: Option<f64>,
     /// The same under the current one.
     pub current_hard: Option<f64>,
-    trajectories: BTreeMap<String, (String, String)>,
+    trajectories: Trajectories,
 }
 
 /// What is compared.
@@ -126,51 +126,58 @@ impl Longitudinal {
     /// The kept pairs as the optimizer reads them: counts, then the classes, what got worse first.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        for category in Category::TOLD {
-            let count = self
-                .kept
-                .iter()
-                .filter(|pair| pair.category == category)
-                .count();
-            let _ = writeln!(text, "{}: {count}", title(category));
-        }
-        for category in Category::TOLD {
-            for pair in self.kept.iter().filter(|pair| pair.category == category) {
-                self.write_pair(&mut text, pair);
-            }
-        }
-        text
+        comparison_text(&self.kept, &self.trajectories)
     }
+}
 
-    fn write_pair(&self, text: &mut String, pair: &Pair) {
-        let outcome = |hard: u8| if hard > 0 { "passed" } else { "failed" };
-        let _ = writeln!(
-            text,
-            "\n### {} · {}\nTask: {}\nBefore: {} (soft {}), answered: {}\nNow: {} (soft {}), answered: {}",
-            title(pair.category),
-            pair.id,
-            pair.task,
-            outcome(pair.prev.hard),
-            pair.prev.soft,
-            pair.prev.predicted_answer,
-            outcome(pair.curr.hard),
-            pair.curr.soft,
-            pair.curr.predicted_answer,
-        );
-        for (when, reason) in [
-            ("Now", &pair.curr.fail_reason),
-            ("Before", &pair.prev.fail_reason),
-        ] {
-            if !reason.is_empty() {
-                let _ = writeln!(text, "{when} it failed because: {reason}");
-            }
+/// The attempts of items under the earlier and the current skill, as text, by the items' ids.
+pub type Trajectories = BTreeMap<String, (String, String)>;
+
+/// Pairs as the optimizer reads them: counts, then the classes, what got worse first. What always
+/// works is told without its attempts.
+#[must_use]
+pub fn comparison_text(pairs: &[Pair], trajectories: &Trajectories) -> String {
+    let of = |category| pairs.iter().filter(move |pair| pair.category == category);
+    let mut text = String::new();
+    for category in Category::TOLD {
+        let _ = writeln!(text, "{}: {}", title(category), of(category).count());
+    }
+    for category in Category::TOLD {
+        for pair in of(category) {
+            let attempts = trajectories
+                .get(&pair.id)
+                .filter(|_| category != Category::StableSuccess);
+            write_pair(&mut text, pair, attempts);
         }
-        if pair.category != Category::StableSuccess
-            && let Some((before, now)) = self.trajectories.get(&pair.id)
-        {
-            let _ = writeln!(text, "Attempt before:\n{before}\nAttempt now:\n{now}");
+    }
+    text
+}
+
+fn write_pair(text: &mut String, pair: &Pair, attempts: Option<&(String, String)>) {
+    let outcome = |hard: u8| if hard > 0 { "passed" } else { "failed" };
+    let _ = writeln!(
+        text,
+        "\n### {} · {}\nTask: {}\nBefore: {} (soft {}), answered: {}\nNow: {} (soft {}), answered: {}",
+        title(pair.category),
+        pair.id,
+        pair.task,
+        outcome(pair.prev.hard),
+        pair.prev.soft,
+        pair.prev.predicted_answer,
+        outcome(pair.curr.hard),
+        pair.curr.soft,
+        pair.curr.predicted_answer,
+    );
+    for (when, reason) in [
+        ("Now", &pair.curr.fail_reason),
+        ("Before", &pair.prev.fail_reason),
+    ] {
+        if !reason.is_empty() {
+            let _ = writeln!(text, "{when} it failed because: {reason}");
         }
+    }
+    if let Some((before, now)) = attempts {
+        let _ = writeln!(text, "Attempt before:\n{before}\nAttempt now:\n{now}");
     }
 }
 
@@ -199,7 +206,7 @@ fn rows(rollouts: &[Rollout]) -> Vec<Map<String, Value>> {
     rollouts.iter().map(Rollout::row).collect()
 }
 
-fn trajectories(previous: &[Rollout], current: &[Rollout]) -> BTreeMap<String, (String, String)> {
+fn trajectories(previous: &[Rollout], current: &[Rollout]) -> Trajectories {
     let text = |rollout: &Rollout| match rollout.conversation.as_slice() {
         [] => "(no conversation)".to_owned(),
         entries => trajectory::conversation(entries),

@@ -129,7 +129,7 @@ impl<E: Environment> Trainer<'_, E> {
             failure_only: settings.failure_only,
             skill_aware: settings.skill_aware,
             budget: self.analyst_budget(),
-            seed: study.seed,
+            seed: Some(study.seed),
             guidance: self.environment.analyst_guidance(),
             history: study.history,
             dir: &format!("{}/patches", study.dir),
@@ -167,14 +167,9 @@ fn record(
         batch_seed: seed,
         n_envs: evaluation.rollouts.len(),
         n_measured: evaluation.measured(),
-        hard: round6(scores.map_or(0.0, |s| s.hard)),
-        soft: round6(scores.map_or(0.0, |s| s.soft)),
+        hard: scores.map_or(0.0, |s| s.hard),
+        soft: scores.map_or(0.0, |s| s.soft),
         n_failure_patches: proposals.failure.len(),
         n_success_patches: proposals.success.len(),
     }
-}
-
-/// Rounded to 6 decimals, as records have it.
-pub(super) fn round6(value: f64) -> f64 {
-    (value * 1e6).round() / 1e6
 }

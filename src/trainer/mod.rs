@@ -40,6 +40,7 @@ pub mod pairs;
 pub mod patch;
 pub mod plan;
 pub mod prompt;
+mod recover;
 pub mod reflect;
 pub mod run_dir;
 pub mod schedule;

@@ -56,8 +56,8 @@ pub struct Reflection<'a> {
     pub failure_only: bool,
     /// Most items an analyst may propose; `None` is no limit.
     pub budget: Option<usize>,
-    /// Seed of the shuffles; the batch's.
-    pub seed: i64,
+    /// Seed of the shuffles; the batch's. Without one the rollouts keep their order.
+    pub seed: Option<i64>,
     /// What the environment tells its analysts.
     pub guidance: Option<&'a str>,
     /// What earlier steps tried, as text; blank when nothing.
@@ -170,26 +170,20 @@ pub async fn reflect(
             answer => answer.value(),
         };
         answered += 1;
-        let patch = reply
-            .as_ref()
-            .and_then(|reply| group.patch(reply, optimizer.mode, reflection.budget));
-        let record = patch
-            .as_ref()
-            .zip(reply.as_ref())
-            .map(|(patch, reply)| group.record(reply, patch, optimizer.mode));
+        let raw = reply.and_then(|reply| group.raw(reply, reflection, optimizer.mode));
         observers.emit(&Event::MinibatchReflected {
             dir: reflection.dir,
             name: &group.name,
-            reply: record.as_ref(),
+            reply: raw.as_ref(),
         })?;
-        if let Some(reply) = reply {
-            if reflection.skill_aware.covers(group.side, optimizer.mode) {
-                proposals.notes.extend(appendix_notes(&reply));
-            }
-            proposals
-                .replies
-                .extend(Some(reply).filter(|_| group.side == Side::Failure));
+        let Some(raw) = raw else { continue };
+        if reflection.skill_aware.covers(group.side, optimizer.mode) {
+            proposals.notes.extend(appendix_notes(&raw));
         }
+        let patch = group.patch(&raw, optimizer.mode);
+        proposals
+            .replies
+            .extend(Some(raw).filter(|_| group.side == Side::Failure));
         let Some(patch) = patch else { continue };
         match group.side {
             Side::Failure => proposals.failure.push(patch),
@@ -217,7 +211,10 @@ fn minibatches<'a>(rollouts: &'a [Rollout], reflection: &Reflection<'_>) -> Vec<
     let mut groups = Vec::new();
     for (side, seed) in [
         (Side::Failure, reflection.seed),
-        (Side::Success, reflection.seed + 1),
+        (
+            Side::Success,
+            reflection.seed.map(|seed| seed.wrapping_add(1)),
+        ),
     ] {
         if side == Side::Success && reflection.failure_only {
             continue;
@@ -232,13 +229,11 @@ fn minibatches<'a>(rollouts: &'a [Rollout], reflection: &Reflection<'_>) -> Vec<
                 }
             })
             .collect();
-        Mt19937::new(seed).shuffle(&mut members);
+        if let Some(seed) = seed {
+            Mt19937::new(seed).shuffle(&mut members);
+        }
         for (index, chunk) in members.chunks(reflection.minibatch_size.max(1)).enumerate() {
-            let trajectories: Vec<String> = chunk
-                .iter()
-                .enumerate()
-                .filter_map(|(position, rollout)| trajectory::render(position + 1, rollout))
-                .collect();
+            let trajectories = trajectory::minibatch(chunk);
             if !trajectories.is_empty() {
                 groups.push(Minibatch {
                     side,
@@ -263,7 +258,6 @@ async fn analyse(
         guidance => reflection.guidance,
         history => reflection.history,
         skill_aware => reflection.skill_aware.covers(group.side, optimizer.mode),
-        target_system_prompt => group.system_prompt(),
         trajectories => group.trajectories.clone(),
     };
     let sample = format!("{}/{}", reflection.dir, group.name);
@@ -279,40 +273,55 @@ async fn analyse(
 }
 
 impl Minibatch<'_> {
-    /// The system prompt that the target saw. It is the same for a whole batch, or differs only in
-    /// ways that the conversations show, so one stands for all.
-    fn system_prompt(&self) -> &str {
-        self.rollouts
-            .first()
-            .map(|rollout| rollout.target_system_prompt.as_str())
-            .unwrap_or_default()
+    /// The raw patch in an analyst's reply, as the minibatch's file keeps it: the reply, with our
+    /// own word on its side, and its items cut to the budget. A reply that is a bare patch is taken
+    /// for one, and a failure analyst's reply that has notes alone carries those (engine 8.2).
+    fn raw(&self, reply: Value, reflection: &Reflection<'_>, mode: UpdateMode) -> Option<Value> {
+        let bare = !mode.items(&reply).is_empty();
+        let notes = match reflection.skill_aware.covers(self.side, mode) {
+            true => appendix_notes(&reply),
+            false => Vec::new(),
+        };
+        let Value::Object(mut raw) = reply else {
+            return None;
+        };
+        if !raw.contains_key("patch") {
+            let patch = if bare {
+                ["reasoning", mode.payload_key()]
+                    .iter()
+                    .filter_map(|key| Some(((*key).to_owned(), raw.remove(*key)?)))
+                    .collect()
+            } else if self.side == Side::Failure && !notes.is_empty() {
+                raw.clear();
+                json!({"reasoning": "", "edits": []})
+            } else {
+                return None;
+            };
+            raw.insert("patch".to_owned(), patch);
+        }
+        if let Some(patch) = raw.remove("patch") {
+            let whole = mode == UpdateMode::FullRewriteMinibatch;
+            let most = reflection.budget.filter(|_| !whole).unwrap_or(usize::MAX);
+            raw.insert("patch".to_owned(), mode.truncated(patch, most));
+        }
+        raw.insert("source_type".to_owned(), json!(self.side.source_type()));
+        if !notes.is_empty() {
+            raw.insert("appendix_notes".to_owned(), json!(notes));
+        }
+        Some(Value::Object(raw))
     }
 
-    /// The patch in an analyst's reply, cut to the budget. The side and the size of the group are
-    /// ours to say, not the model's, and each edit remembers the items that it was learnt from.
-    fn patch(&self, reply: &Value, mode: UpdateMode, budget: Option<usize>) -> Option<Patch> {
-        let mut reply = reply.clone();
-        let fields = reply.as_object_mut()?;
-        fields.insert("source_type".to_owned(), json!(self.side.source_type()));
-        fields.insert("batch_size".to_owned(), json!(self.rollouts.len()));
-        let (_, mut patch) = normalise(&reply, mode, None)?;
-        let whole = mode == UpdateMode::FullRewriteMinibatch;
-        patch
-            .items
-            .truncate(budget.filter(|_| !whole).unwrap_or(usize::MAX));
+    /// The patch that goes on; `None` when there is nothing in it. The size of the group is ours to
+    /// say, not the model's (W-M4), and each edit remembers the items that it was learnt from.
+    fn patch(&self, raw: &Value, mode: UpdateMode) -> Option<Patch> {
+        let mut raw = raw.clone();
+        raw.as_object_mut()?
+            .insert("batch_size".to_owned(), json!(self.rollouts.len()));
+        let (_, mut patch) = normalise(&raw, mode, None)?;
         let evidence: Vec<&str> = self.rollouts.iter().map(|r| r.id.as_str()).collect();
         for item in &mut patch.items {
             item.insert("evidence".to_owned(), json!(evidence));
         }
         Some(patch)
-    }
-
-    /// The minibatch file: the reply with the patch that was read from it.
-    fn record(&self, reply: &Value, patch: &Patch, mode: UpdateMode) -> Value {
-        let mut record = reply.as_object().cloned().unwrap_or_default();
-        record.retain(|key, _| !matches!(key.as_str(), "edits" | "reasoning"));
-        record.insert("patch".to_owned(), patch.to_value(mode));
-        record.insert("source_type".to_owned(), json!(self.side.source_type()));
-        Value::Object(record)
     }
 }

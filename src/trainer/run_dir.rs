@@ -2,8 +2,8 @@
 //! read it, plus `events.jsonl`.
 //!
 //! [`RunDir`] is an observer: it turns events into files. `runtime_state.json` is written last in
-//! every commit and is the only file that a resumed run believes; a crash before it leaves a step
-//! that runs again from the journal and writes the same files once more.
+//! every commit, and as long as it is there a resumed run believes nothing else; a crash before it
+//! leaves a step that runs again from the journal and writes the same files once more.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ use super::candidate::Candidate;
 use super::environment::Rollout;
 use super::event::{Event, Observer};
 use super::patch::{Item, Patch};
+use super::recover;
 use super::score::{Bucket, task_type_buckets};
-use super::state::{State, StepRecord};
+use super::state::State;
 use super::update_mode::UpdateMode;
 use crate::skill::EditReport;
 
@@ -67,32 +68,33 @@ impl RunDir {
     }
 
     /// The state that a killed or finished run left, with its history; `None` for a fresh
-    /// directory.
+    /// directory. A state file that is gone or damaged is made up for from the other artefacts, as
+    /// far as they go (see [`super::recover`]).
     ///
     /// # Errors
     /// When the files are there and cannot be read; the message says which and what to do.
     pub fn load(&self) -> io::Result<Option<State>> {
         let path = self.root.join("runtime_state.json");
         if !path.exists() {
-            return Ok(None);
+            return recover::state(&self.root);
         }
-        let file: StateFile = read_json(&path)?;
-        if file.format != FORMAT {
+        let file: Value = match read_json(&path) {
+            Ok(file) => file,
+            Err(error) => return recover::state(&self.root)?.map_or(Err(error), |s| Ok(Some(s))),
+        };
+        let format = file.get("format").and_then(Value::as_u64);
+        if format != Some(FORMAT.into()) {
             return Err(io::Error::other(format!(
                 "{} has format {}, this program reads {FORMAT}: use the version that wrote it, or \
                  another --out-root",
                 path.display(),
-                file.format
+                format.map_or("none".to_owned(), |format| format.to_string())
             )));
         }
-        let mut state = file.state;
-        let history = self.root.join("history.json");
-        if history.exists() {
-            state.history = read_json::<Vec<StepRecord>>(&history)?;
-        }
-        state
-            .history
-            .retain(|r| r.step <= state.last_completed_step);
+        let mut state = serde_json::from_value::<StateFile>(file)
+            .map_err(|error| unreadable(&path, &error))?
+            .state;
+        state.history = recover::history(&self.root, Some(state.last_completed_step))?;
         Ok(Some(state))
     }
 
@@ -126,7 +128,10 @@ impl RunDir {
         self.json("history.json", &state.history)?;
         self.text("best_skill.md", &state.best.skill)?;
         let current = skill_path(state.last_completed_step);
-        self.text(&current, &state.current.skill)?;
+        // `skill_v0000.md` is the initial skill, whatever was put into the current one since.
+        if state.last_completed_step > 0 {
+            self.text(&current, &state.current.skill)?;
+        }
         self.json(
             "runtime_state.json",
             &StateFile {
@@ -232,11 +237,12 @@ impl Observer for RunDir {
             }
             Event::StepFinished { record, state } => {
                 let dir = step_dir(record.step);
-                if let Some(digest) = state
+                // The next analysts are told of every step; the file is of those that proposed.
+                let told = state
                     .step_buffer
                     .iter()
-                    .find(|entry| entry.step == record.step as usize)
-                {
+                    .find(|entry| entry.step == record.step as usize);
+                if let Some(digest) = told.filter(|_| record.action.had_candidate()) {
                     self.json(&format!("{dir}/trajectory_digest.json"), digest)?;
                 }
                 self.json(&format!("{dir}/step_record.json"), record)?;
@@ -323,7 +329,7 @@ pub fn step_dir(step: u32) -> String {
     format!("steps/step_{step:04}")
 }
 
-fn skill_path(step: u32) -> String {
+pub(super) fn skill_path(step: u32) -> String {
     format!("skills/skill_v{step:04}.md")
 }
 
@@ -376,14 +382,20 @@ pub fn path_component(id: &str) -> String {
 }
 
 /// Reads one JSON file with a bound on its size.
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
-    let text = skillopt_files::read_text(path, MAX_STATE_BYTES).map_err(io::Error::other)?;
-    serde_json::from_str(&text).map_err(|error| {
-        io::Error::other(format!(
-            "cannot read {}: {error}; restore it, or start again with another --out-root",
-            path.display()
-        ))
-    })
+pub(super) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
+    serde_json::from_str(&read_text(path)?).map_err(|error| unreadable(path, &error))
+}
+
+/// Reads one text file with a bound on its size.
+pub(super) fn read_text(path: &Path) -> io::Result<String> {
+    skillopt_files::read_text(path, MAX_STATE_BYTES).map_err(io::Error::other)
+}
+
+fn unreadable(path: &Path, error: &serde_json::Error) -> io::Error {
+    io::Error::other(format!(
+        "cannot read {}: {error}; restore it, or start again with another --out-root",
+        path.display()
+    ))
 }
 
 #[cfg(test)]

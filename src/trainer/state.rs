@@ -141,9 +141,9 @@ pub struct AccumulationBatch {
     pub n_envs: usize,
     /// Items measured.
     pub n_measured: usize,
-    /// Mean hard score, rounded to 6 decimals.
+    /// Mean hard score.
     pub hard: f64,
-    /// Mean soft score, rounded to 6 decimals.
+    /// Mean soft score.
     pub soft: f64,
     /// Patches from failures.
     pub n_failure_patches: usize,
@@ -165,9 +165,9 @@ pub struct StepRecord {
     pub timing: Timing,
     /// Usage by stage.
     pub tokens: BTreeMap<String, Usage>,
-    /// Mean hard score of the batch.
+    /// Mean hard score of the step, rounded to 6 decimals.
     pub rollout_hard: f64,
-    /// Mean soft score of the batch.
+    /// Mean soft score of the step, rounded to 6 decimals.
     pub rollout_soft: f64,
     /// Items attempted.
     pub rollout_n: usize,

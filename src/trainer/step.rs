@@ -15,7 +15,7 @@ use super::failure_patterns::{descriptions, failure_patterns};
 use super::gate_rule::GateAction;
 use super::learning_rate::{self, Evidence};
 use super::lr_decision::LrDecision;
-use super::microbatch::{Studied, round6};
+use super::microbatch::Studied;
 use super::patch::Patch;
 use super::plan::{StepPlan, train_size};
 use super::reflect::{Proposals, SkillAware};
@@ -409,4 +409,9 @@ fn record(
         skill_len: state.current.skill.chars().count(),
         wall_time_s,
     }
+}
+
+/// Rounded to 6 decimals, as the original has it.
+fn round6(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
 }

@@ -47,10 +47,14 @@ pub struct Summary {
     pub best_selection_hard: Option<f64>,
     /// The best skill's two means on the selection split.
     pub best_selection: Option<Scores>,
-    /// The final skill's mean hard score there. Notes and ungated guidance change a skill after
-    /// it was scored, so it is measured for itself, also when nothing else is tested (W-G5).
+    /// The final skill's two means there. Notes and ungated guidance change a skill after it was
+    /// scored, so it is measured for itself, also when nothing is tested (W-G5).
+    pub final_selection: Option<Scores>,
+    /// The final skill's mean hard score, or the gate score of the best skill when the two are the
+    /// same and the test split was measured. The key and its meaning are the original's;
+    /// `final_selection` is what to read.
     pub final_selection_hard: Option<f64>,
-    /// Its mean soft score.
+    /// The final skill's mean soft score; `None` when it is the best one.
     pub final_selection_soft: Option<f64>,
     /// The step that made the best skill.
     pub best_step: u32,
@@ -110,6 +114,8 @@ pub struct Measured {
     pub final_selection: Option<Scores>,
     /// The initial skill on the test split; no items when it was not measured.
     pub test_baseline: Vec<ItemScore>,
+    /// Whether the final skill was the best one before it was measured.
+    pub final_was_best: bool,
     /// The best skill there.
     pub test_best: Vec<ItemScore>,
     /// The final skill there.
@@ -140,6 +146,7 @@ impl Summary {
         let test_final = scores_of(&measured.test_final);
         let initial = state.selections.get(&skill_hash(&state.initial_skill));
         let initial = initial.map_or(&[][..], Vec::as_slice);
+        let final_is_best = measured.final_was_best;
         let count =
             |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
         Self {
@@ -151,8 +158,15 @@ impl Summary {
             baseline_selection_hard: state.baseline.map(|s| s.hard),
             best_selection_hard: state.best.score,
             best_selection: measured.best_selection,
-            final_selection_hard: measured.final_selection.map(|s| s.hard),
-            final_selection_soft: measured.final_selection.map(|s| s.soft),
+            final_selection: measured.final_selection,
+            final_selection_hard: match final_is_best {
+                true => state.best.score.filter(|_| test_best.is_some()),
+                false => measured.final_selection.map(|s| s.hard),
+            },
+            final_selection_soft: measured
+                .final_selection
+                .filter(|_| !final_is_best)
+                .map(|s| s.soft),
             best_step: state.best_step,
             current_origin: state.current.origin.clone(),
             best_origin: state.best.origin.clone(),

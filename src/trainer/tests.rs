@@ -1,5 +1,11 @@
 //! Whole runs over a toy environment: an item passes when the skill has every string that it needs.
 
+mod faults;
+mod modes;
+mod order;
+mod recovery;
+mod world;
+
 use std::sync::Arc;
 
 use serde_json::{Value, json};

@@ -12,26 +12,54 @@ use super::environment::Rollout;
 /// Most characters of one field of a trajectory that are shown.
 const FIELD_CHARS: usize = 12_000;
 
-/// One rollout as an analyst reads it; `None` when there is no conversation to learn from.
+/// The rollouts of a minibatch as an analyst reads them. One without a conversation is left out;
+/// the others keep their position. A system prompt is shown with the first attempt that had it.
 #[must_use]
-pub fn render(position: usize, rollout: &Rollout) -> Option<String> {
+pub fn minibatch(rollouts: &[&Rollout]) -> Vec<String> {
+    let mut shown = Vec::new();
+    rollouts
+        .iter()
+        .enumerate()
+        .filter_map(|(index, rollout)| {
+            let system = rollout.target_system_prompt.as_str();
+            let first = (!shown.contains(&system)).then_some(system);
+            let text = render(index + 1, rollout, first)?;
+            shown.push(system);
+            Some(text)
+        })
+        .collect()
+}
+
+/// One rollout as an analyst reads it, with `system_prompt` unless it was shown before; `None` when
+/// there is no conversation to learn from.
+fn render(position: usize, rollout: &Rollout, system_prompt: Option<&str>) -> Option<String> {
     if rollout.conversation.is_empty() {
         return None;
     }
     let mut text = format!("### Attempt {position}: {}\n", rollout.id);
-    let mut section = |title: &str, body: &str| {
+    let field = |name: &str| rollout.fields.get(name).map(plain).unwrap_or_default();
+    for (title, body) in [
+        ("Task", rollout.task_description.as_str()),
+        ("Type", &rollout.task_type),
+        ("Why it failed", &rollout.fail_reason),
+        ("Turns", &field("n_turns")),
+        (
+            "What a good answer has (the target never sees this)",
+            &rollout.reference_text,
+        ),
+        (
+            "System prompt of the target",
+            system_prompt.unwrap_or_default(),
+        ),
+        ("User prompt of the target", &rollout.target_user_prompt),
+        ("Trace of the agent", &field("codex_trace_summary")),
+        ("Probe of the trace", &field("codex_probe_trace_steps")),
+        ("Preview of the spreadsheet", &field("spreadsheet_preview")),
+    ] {
         if !body.trim().is_empty() {
-            let _ = writeln!(text, "{title}: {}", clip(body));
+            let _ = writeln!(text, "{title}: {}", clip(body.trim()));
         }
-    };
-    section("Task", &rollout.task_description);
-    section("Type", &rollout.task_type);
-    section("Why it failed", &rollout.fail_reason);
-    section(
-        "What a good answer has (the target never sees this)",
-        &rollout.reference_text,
-    );
-    section("User prompt of the target", &rollout.target_user_prompt);
+    }
     text.push_str("Conversation:\n");
     text.push_str(&conversation(&rollout.conversation));
     Some(text)

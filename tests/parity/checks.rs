@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use skillopt_sleep::skill::region;
 
 use super::compare::differences;
-use super::{Vector, block};
+use super::{Vector, block, trace_sound};
 
 /// Whether a file among the vectors is data for other groups rather than a group.
 pub(super) fn is_data(group: &str) -> bool {
@@ -16,6 +16,9 @@ pub(super) fn is_data(group: &str) -> bool {
 
 /// Whether the named condition holds for a vector and our result.
 pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
+    if name.starts_with("trace_") {
+        return trace_sound::holds(name, vector, ours);
+    }
     let input = &vector.input;
     let expected = &vector.expected;
     match name {
@@ -37,6 +40,34 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
             let content = ours["content"].as_str().unwrap_or_default();
             regions(&input["skill"]).len() == 1 && regions(&input["skill"])[0].contains(content)
         }
+        // Reflection.
+        "cached_patches" => input["cached_patch_files"]
+            .as_object()
+            .is_some_and(|files| !files.is_empty()),
+        "every_group_is_asked" => asks_every_group(input, ours),
+        "every_call_fails" => input["replies_in_call_order"]
+            .as_array()
+            .is_some_and(|replies| {
+                !replies.is_empty() && replies.iter().all(|reply| reply.get("raise").is_some())
+            }),
+        "run_stops" => ours.get("error").is_some(),
+        "bare_patch" => input["replies_in_call_order"]
+            .as_array()
+            .is_some_and(|replies| {
+                replies
+                    .iter()
+                    .any(|reply| reply.get("patch").is_none() && !items(reply).is_empty())
+            }),
+        "patch_is_read" => {
+            ours["raw_patches"].as_array().map_or(0, Vec::len)
+                >= expected["raw_patches"].as_array().map_or(0, Vec::len)
+        }
+        "one_side_only" => ours["raw_patches"].as_array().is_some_and(|patches| {
+            patches
+                .iter()
+                .all(|patch| patch["source_type"] == "failure")
+        }),
+        "goes_on" => ours.get("error").is_none(),
         // Learning rate and selection.
         "min_above_max" => input["min_lr"].as_u64() > input["max_lr"].as_u64(),
         "never_above_max" => {
@@ -239,6 +270,19 @@ fn all_items(value: &Value) -> Vec<Value> {
         _ => {}
     }
     found
+}
+
+/// Every minibatch is a call of its own: a finished one is answered by the journal, by its content
+/// rather than by its number.
+fn asks_every_group(input: &Value, ours: &Value) -> bool {
+    let size = usize::try_from(input["minibatch_size"].as_u64().unwrap_or(1)).unwrap_or(1);
+    let results: Vec<&Value> = input["results"].as_array().into_iter().flatten().collect();
+    let passed = results
+        .iter()
+        .filter(|result| result["hard"].as_f64() >= Some(1e-9))
+        .count();
+    let groups = passed.div_ceil(size) + (results.len() - passed).div_ceil(size);
+    ours["llm_calls"].as_array().map(Vec::len) == Some(groups)
 }
 
 fn empty_reply(input: &Value) -> bool {

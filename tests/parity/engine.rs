@@ -12,9 +12,9 @@ use skillopt_sleep::trainer::merge_plan::{self, Combination};
 use skillopt_sleep::trainer::patch::{Item, Patch, normalise_all};
 use skillopt_sleep::trainer::schedule::{LrScheduler, Schedule};
 use skillopt_sleep::trainer::score::{BatchScore, task_type_buckets};
-use skillopt_sleep::trainer::selection::{self, Selection};
 use skillopt_sleep::trainer::update_mode::UpdateMode;
 
+use super::stages::Stage;
 use super::{Group, Vector, group};
 
 pub(super) const GROUPS: &[Group] = &[
@@ -216,7 +216,7 @@ fn rank_select(vector: &Vector) -> Value {
     let input = &vector.input;
     let count =
         usize::try_from(input["n_items"].as_u64().expect("a count")).expect("a small number");
-    let budget = Some(usize::try_from(input["max_edits"].as_i64().expect("a budget")).unwrap_or(0));
+    let budget = usize::try_from(input["max_edits"].as_i64().expect("a budget")).unwrap_or(0);
     let items: Vec<Item> = (0..count)
         .map(|index| Map::from_iter([("i".to_owned(), json!(index))]))
         .collect();
@@ -225,30 +225,30 @@ fn rank_select(vector: &Vector) -> Value {
         items,
         ranking_details: None,
     };
-    let needed = selection::needs_ranking(count, budget);
-    let reply = if needed {
-        reply_object(&input["reply"])
-    } else {
-        None
+    let stage = Stage::new(input, vec![input["reply"].clone()]);
+    let patch = stage.select(patch, budget);
+    let outcome = match &patch.ranking_details {
+        _ if count <= budget => "unchanged",
+        Some(_) => "ranked",
+        None => "truncated",
     };
-    let chosen = selection::choose(count, budget, reply.as_ref());
-    let patch = selection::apply(patch, &chosen, reply.as_ref());
     json!({
         "selected": patch.items.iter().map(|item| item["i"].clone()).collect::<Vec<_>>(),
-        "outcome": match chosen {
-            Selection::Unchanged => "unchanged",
-            Selection::Ranked(_) => "ranked",
-            Selection::Truncated(_) => "truncated",
-        },
-        "llm_calls": vec![call("ranking", 16384); usize::from(needed)],
+        "outcome": outcome,
+        "llm_calls": stage.calls(),
         "has_ranking_details": patch.ranking_details.is_some(),
         "reasoning_starts_with_base": patch.reasoning.starts_with("base"),
     })
 }
 
-/// A call as it is recorded. What it asks for is the stages' affair; here, calls are counted.
+/// A call as it is recorded. Trying again is the model layer's affair: three times, except for notes.
 pub(super) fn call(stage: &str, tokens: u32) -> Value {
-    json!({"stage": stage, "max_completion_tokens": tokens, "retries": 3})
+    let retries = if stage == "appendix_consolidate" {
+        2
+    } else {
+        3
+    };
+    json!({"stage": stage, "max_completion_tokens": tokens, "retries": retries})
 }
 
 struct Merging {
@@ -283,6 +283,10 @@ impl Merging {
     }
 }
 
+fn replies_of(input: &Value) -> Vec<Value> {
+    input["replies"].as_array().cloned().unwrap_or_default()
+}
+
 fn merge(vector: &Vector) -> Value {
     let input = &vector.input;
     let mode = UpdateMode::parse(&text(input, "update_mode")).expect("a mode");
@@ -296,15 +300,9 @@ fn merge(vector: &Vector) -> Value {
             .map(|patch| Patch::from_value(mode, patch))
             .collect()
     };
-    let replies = input["replies"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
     let mut merging = Merging {
         mode,
-        replies,
+        replies: replies_of(input).into(),
         calls: 0,
         fallbacks: 0,
     };
@@ -314,11 +312,9 @@ fn merge(vector: &Vector) -> Value {
         Combination::Done(patch) => (patch.clone(), patch.is_empty()),
         Combination::Merge { failure, success } => (merging.call(&[failure, success], None), false),
     };
-    let tokens = if mode == UpdateMode::FullRewriteMinibatch {
-        64000
-    } else {
-        16384
-    };
+    // The plan says when a reply was passed over; the stage makes the calls.
+    let stage = Stage::new(input, replies_of(input));
+    let by_stage = stage.aggregate(side("failure_patches"), side("success_patches"), batch_size);
     // A recorded null leaves the wording free.
     let reasoning = if vector.expected["reasoning"].is_null() {
         Value::Null
@@ -326,9 +322,9 @@ fn merge(vector: &Vector) -> Value {
         json!(merged.reasoning)
     };
     json!({
-        "merged": {mode.payload_key(): merged.items},
+        "merged": {mode.payload_key(): by_stage.items},
         "n_llm_calls": merging.calls,
-        "llm_calls": vec![call("merge", tokens); merging.calls],
+        "llm_calls": stage.calls(),
         "fallback_used": merging.fallbacks > 0,
         "no_updates": nothing,
         "reasoning": reasoning,

@@ -7,13 +7,13 @@ use skillopt_sleep::config::modes::Mode as _;
 use skillopt_sleep::skill::appendix;
 use skillopt_sleep::skill::region::{self, RegionKind};
 use skillopt_sleep::trainer::failure_patterns::{descriptions, failure_patterns};
-use skillopt_sleep::trainer::lr_decision::LrDecision;
 use skillopt_sleep::trainer::mt19937::{Mt19937, permutation};
 use skillopt_sleep::trainer::optimizer_reply;
 use skillopt_sleep::trainer::pairs::{Category, Comparison, PairPolicy};
 use skillopt_sleep::trainer::step_buffer::{BufferEntry, render};
 
-use super::engine::{call, refused, reply_object, reply_text, rows, text, texts};
+use super::engine::{refused, reply_object, rows, text, texts};
+use super::stages::Stage;
 use super::{Group, Vector, group};
 
 pub(super) const GROUPS: &[Group] = &[
@@ -121,24 +121,17 @@ fn lr_autonomous(vector: &Vector) -> Value {
     let input = &vector.input;
     let available =
         usize::try_from(input["n_items"].as_u64().expect("a count")).expect("a small number");
-    let error = reply_text(&input["reply"])
-        .is_none()
-        .then(|| "the call failed".to_owned());
     // Recorded without a schedule behind it.
-    let decision = LrDecision::read(
-        reply_object(&input["reply"]).as_ref(),
-        available,
-        Some(0),
-        error,
-    );
-    let mut record = serde_json::to_value(&decision).expect("a decision is JSON");
+    let stage = Stage::new(input, vec![input["reply"].clone()]);
+    let mut record = stage.decide(available);
+    let failed = record.get("error").is_some();
     record
         .as_object_mut()
         .expect("a decision is an object")
         .remove("error");
     json!({
-        "decision": record, "has_error": decision.error.is_some(),
-        "llm_calls": [call("lr_autonomous", 16384)],
+        "decision": record, "has_error": failed,
+        "llm_calls": stage.calls(),
     })
 }
 
@@ -162,6 +155,22 @@ fn reply_parse(vector: &Vector) -> Value {
                 }
                 value
             });
+            let suggestions = usize::try_from(input["n_suggestions"].as_u64().unwrap_or(0))
+                .expect("a small number");
+            let stage = Stage::new(
+                &json!({"update_mode": "rewrite"}),
+                vec![input["reply"].clone()],
+            );
+            assert_eq!(
+                stage.rewrites(suggestions),
+                result.is_some(),
+                "stage and reading differ"
+            );
+            let mut calls = stage.calls();
+            for call in &mut calls {
+                // How hard to think is the model's own setting here.
+                call["reasoning_effort"] = Value::Null;
+            }
             json!({"result": result, "llm_calls": calls})
         }
         Some("slow_update") => {

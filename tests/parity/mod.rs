@@ -20,8 +20,13 @@ mod data;
 mod deviations;
 mod engine;
 mod engine_state;
+mod scripted_run;
 mod sleep;
+mod stages;
 mod staging;
+mod trace;
+mod trace_rules;
+mod trace_sound;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -68,6 +73,8 @@ fn groups() -> Vec<Group> {
         bench::GROUPS,
         data::GROUPS,
         command_line::GROUPS,
+        stages::GROUPS,
+        trace::GROUPS,
     ]
     .into_iter()
     .flatten()
