@@ -6,6 +6,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod data_command;
 mod machine;
 mod model_server;
 mod night;

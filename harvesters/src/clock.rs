@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     fn read(value: serde_json::Value) -> Option<String> {
-        time(Node::of(&value)).map(|time| time.to_string())
+        time(Node::of(&value.into())).map(|time| time.to_string())
     }
 
     #[test]

@@ -11,13 +11,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use regex::Regex;
-use serde_json::Value;
-
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node, keep_all};
 use crate::origin;
 use crate::report::SkipReason;
 use crate::session::{
@@ -25,6 +22,7 @@ use crate::session::{
 };
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
+use regex::Regex;
 
 /// Gemini CLI's logs.
 pub(crate) struct GeminiCli;
@@ -79,16 +77,16 @@ struct Chat {
     id: Option<String>,
     started: Option<jiff::Timestamp>,
     sub_agent: bool,
-    messages: Vec<(u64, Value)>,
+    messages: Vec<(u64, Json<'static>)>,
     /// The fullest copy of each message with tool calls: a checkpoint at resume leaves
     /// the calls of the messages that it repeats out.
-    with_calls: HashMap<String, (u64, Value)>,
+    with_calls: HashMap<String, (u64, Json<'static>)>,
     /// Tokens by message: of dropped messages too.
     tokens: HashMap<String, Usage>,
 }
 
 impl Chat {
-    fn apply(&mut self, offset: u64, record: &Value) {
+    fn apply(&mut self, offset: u64, record: &Json<'_>) {
         let node = Node::of(record);
         let set = node.get("$set");
         if set.is_object() {
@@ -138,13 +136,13 @@ impl Chat {
         }
         if message.get("toolCalls").list().next().is_some() {
             self.with_calls
-                .insert(id.to_owned(), (offset, value.clone()));
+                .insert(id.to_owned(), (offset, value.clone().into_owned()));
         }
         let fullest = self
             .with_calls
             .get(id)
             .cloned()
-            .unwrap_or_else(|| (offset, value.clone()));
+            .unwrap_or_else(|| (offset, value.clone().into_owned()));
         match self.position(id) {
             Some(at) => self.messages[at] = fullest,
             None => self.messages.push(fullest),
@@ -179,8 +177,8 @@ fn session(file: &Found, root: &Path, run: &mut Run<'_>) -> Option<Session> {
             chat.apply(0, &document);
         }
     } else {
-        log.each_record(&mut run.report, |offset, record, _| {
-            chat.apply(offset, record)
+        log.each_record(keep_all, &mut run.report, |offset, record, _| {
+            chat.apply(offset, &record)
         });
     }
     run.close(log);
@@ -247,7 +245,8 @@ fn project_of(file: &Found, root: &Path) -> Option<String> {
         return Some(path.trim().to_owned());
     }
     let slug = folder.file_name()?.to_str()?;
-    let projects: Value = serde_json::from_str(&small(&root.join("projects.json"))?).ok()?;
+    let text = small(&root.join("projects.json"))?;
+    let projects: Json<'_> = serde_json::from_str(&text).ok()?;
     Node::of(&projects)
         .get("projects")
         .members()
@@ -261,27 +260,28 @@ fn tell(assembler: &mut Assembler<'_>, message: Node<'_>, offset: u64) {
         place: Place { file: 0, offset },
         at: clock::time(message.get("timestamp")),
     };
+    let door = assembler.door;
     let content = message.get("content");
     match message.get("type").str().unwrap_or_default() {
         "user" => {
             let text = prompt_text(content);
             let text = text.trim();
             if text.starts_with("<session_context>") {
-                assembler.machine_text("context", text, spot.place);
+                assembler.machine_text("context", &door.note(text), spot.place);
             } else if !text.is_empty() {
-                assembler.prompt(text, PromptKind::Typed, 0, spot, None);
+                assembler.prompt(&door.prompt(text), PromptKind::Typed, 0, spot, None);
             }
         }
         "gemini" => {
             if let Some(model) = message.get("model").text() {
-                assembler.model(model);
+                assembler.model(&door.note(model));
             }
-            assembler.text(&prompt_text(content), false, spot);
+            assembler.text(&door.answer(&prompt_text(content)), false, spot);
             for call in message.get("toolCalls").list() {
                 tell_call(assembler, call, spot);
             }
         }
-        "error" => assembler.failed(&prompt_text(content), spot),
+        "error" => assembler.failed(&door.note(&prompt_text(content)), spot),
         "info" if prompt_text(content).contains("cancelled") => assembler.interrupted("", spot),
         _ => {}
     }

@@ -5,8 +5,10 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
+use rayon::prelude::*;
 
 use crate::lines::{self, Lines};
+use crate::node::{Json, Skip};
 use crate::redact::{Door, Redactor, TextLimits};
 use crate::report::{Findings, Report, SkipReason};
 use crate::session::{Agent, Origin, Session};
@@ -17,6 +19,10 @@ use crate::walk::Found;
 /// The text that our own program puts into each of its model calls. A session whose
 /// first prompt contains it is never mined.
 pub const OWN_CALL_MARKER: &str = "skillopt-sleep:internal-call";
+
+/// How many bytes of logs are read before their sessions are handed out: enough to keep
+/// all cores busy, little enough that the sessions of a batch fit in memory.
+pub(crate) const BATCH: u64 = 16 << 20;
 
 /// Which projects are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -131,8 +137,9 @@ pub fn harvest(roots: &Roots, options: &HarvestOptions) -> Harvest {
     }
 }
 
-/// As [`harvest`], handing each session to `each` as it comes, so that only one is in
-/// memory. Ends early when `each` breaks; files that were not reached are not in the
+/// As [`harvest`], handing each session to `each` in order, so that only those of about
+/// 16 MiB of logs are in memory. Logs are read on all threads of the current `rayon`
+/// pool, `each` is called on this one. Ends early when `each` breaks; files that were not reached are not in the
 /// returned stamps then.
 pub fn harvest_each(
     roots: &Roots,
@@ -204,6 +211,55 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Reads units of work on all cores and hands their sessions out in the order of
+    /// the units, so that the outcome is the one of reading them one by one. `read`
+    /// gets a run of its own to note things in, and returns its sessions instead of
+    /// emitting them.
+    pub(crate) fn each_unit<U: Sync>(
+        &mut self,
+        units: &[U],
+        bytes: impl Fn(&U) -> u64,
+        read: impl Fn(&U, &mut Run<'_>) -> Vec<Session> + Sync,
+    ) -> ControlFlow<()> {
+        let options = self.options;
+        let mut rest = units;
+        while !rest.is_empty() {
+            let mut sum = 0;
+            let count = rest
+                .iter()
+                .take_while(|unit| {
+                    let within = sum < BATCH;
+                    sum += bytes(unit);
+                    within
+                })
+                .count();
+            let (batch, later) = rest.split_at(count);
+            rest = later;
+            let parts: Vec<_> = batch
+                .par_iter()
+                .map(|unit| {
+                    let mut nobody = |_: Session| ControlFlow::Continue(());
+                    let mut part = Run {
+                        options,
+                        report: Report::default(),
+                        files: FileMemory::default(),
+                        each: &mut nobody,
+                    };
+                    let sessions = read(unit, &mut part);
+                    (sessions, part.report, part.files)
+                })
+                .collect();
+            for (sessions, report, files) in parts {
+                self.report.absorb(report);
+                self.files.absorb(files);
+                for session in sessions {
+                    self.emit(session)?;
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
     /// Sessions that were left out on purpose.
     fn outside(&self) -> u64 {
         [
@@ -237,6 +293,12 @@ impl<'a> Run<'a> {
             }
         }
         unchanged
+    }
+
+    /// Remembers a file that gives no session of its own and was not opened, so that it
+    /// does not count as new the next time.
+    pub(crate) fn remember(&mut self, found: &Found) {
+        self.files.insert(found.path.clone(), found.stamp.clone());
     }
 
     /// Opens a log; what goes wrong is noted.
@@ -346,27 +408,25 @@ pub(crate) struct OpenLog {
 }
 
 impl OpenLog {
-    /// Reads every record: its offset and its value, bad lines left out and noted.
+    /// Reads every record: its offset and its value without what is skipped. Bad lines
+    /// are left out and noted.
     pub(crate) fn each_record(
         &mut self,
+        skip: Skip,
         report: &mut Report,
-        mut each: impl FnMut(u64, &serde_json::Value, &mut Report),
+        mut each: impl FnMut(u64, Json<'_>, &mut Report),
     ) {
         loop {
-            let records = {
-                let mut findings = Findings {
-                    report,
-                    file: &self.path,
-                };
-                let Some(line) = self.lines.next_line(&mut findings) else {
-                    return;
-                };
-                let records = lines::records(&line, &mut findings);
-                (line.offset, records)
+            let mut findings = Findings {
+                report,
+                file: &self.path,
             };
-            for record in &records.1 {
-                report.records += 1;
-                each(records.0, record, report);
+            let Some(line) = self.lines.next_line(&mut findings) else {
+                return;
+            };
+            for record in lines::records(&line, skip, &mut findings) {
+                findings.report.records += 1;
+                each(line.offset, record, findings.report);
             }
         }
     }
@@ -376,7 +436,7 @@ impl OpenLog {
         &mut self,
         cap: usize,
         report: &mut Report,
-    ) -> Option<serde_json::Value> {
+    ) -> Option<Json<'static>> {
         let mut findings = Findings {
             report,
             file: &self.path,

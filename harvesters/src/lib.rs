@@ -36,9 +36,10 @@
 //!
 //! ```text
 //! walk ─▶ lines ─▶ claude, codex, … ─▶ assemble ─▶ Session
-//! (files)  (bytes    (one folder an       (turns, verdicts,
-//!           to JSON)  agent: which record   redaction: the
-//!                     is what, which live)  same for all)
+//! (files)  (bytes    (one folder an       (turns, verdicts:
+//!           to JSON)  agent: which record   the same for all)
+//!                     is what, which live;
+//!                     secrets taken out)
 //! ```
 //!
 //! A reader reduces each record to what matters, decides which records are alive, and

@@ -7,8 +7,9 @@
 
 use std::io::{BufRead, Read};
 
-use serde_json::Value;
+use serde::de::DeserializeSeed as _;
 
+use crate::node::{Json, Reading, Skip};
 use crate::report::{Findings, Flaw, Repair};
 
 /// One line of a log, without its line feed.
@@ -83,7 +84,11 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// Everything as one JSON object.
-    pub(crate) fn document(&mut self, cap: usize, findings: &mut Findings<'_>) -> Option<Value> {
+    pub(crate) fn document(
+        &mut self,
+        cap: usize,
+        findings: &mut Findings<'_>,
+    ) -> Option<Json<'static>> {
         let mut bytes = Vec::new();
         let most = u64::try_from(cap).unwrap_or(u64::MAX);
         let read = self
@@ -99,10 +104,10 @@ impl<R: BufRead> Lines<R> {
                 return None;
             }
             Ok(_) if bytes.len() > cap => Flaw::Oversized,
-            Ok(_) => match serde_json::from_str::<Value>(
+            Ok(_) => match serde_json::from_str::<Json<'_>>(
                 String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}'),
             ) {
-                Ok(value) if value.is_object() => return Some(value),
+                Ok(value) if value.is_object() => return Some(value.into_owned()),
                 Ok(_) => Flaw::NotAnObject,
                 Err(error) => flaw_of(&error),
             },
@@ -206,12 +211,25 @@ const BUFFER: usize = 256 * 1024;
 /// A packed log that unpacks to more is no log (16 GiB).
 const MOST_UNPACKED: u64 = 16 << 30;
 
-/// The records of a line: usually one; several when a line feed was lost.
-pub(crate) fn records(line: &Line<'_>, findings: &mut Findings<'_>) -> Vec<Value> {
-    if let Ok(value) = serde_json::from_slice::<Value>(line.bytes) {
-        return keep_objects(vec![value], line, findings);
+/// The records of a line: usually one; several when a line feed was lost. What is
+/// skipped is passed over without being built.
+pub(crate) fn records<'l>(
+    line: &Line<'l>,
+    skip: Skip,
+    findings: &mut Findings<'_>,
+) -> Vec<Json<'l>> {
+    // The whole line is checked at once: texts that are skipped count as well.
+    let valid = std::str::from_utf8(line.bytes);
+    if let Ok(text) = valid {
+        let mut parser = serde_json::Deserializer::from_str(text);
+        let value = Reading::all_but(skip)
+            .deserialize(&mut parser)
+            .and_then(|value| parser.end().map(|()| value));
+        if let Ok(value) = value {
+            return keep_objects(vec![value], line, findings);
+        }
     }
-    let text = match std::str::from_utf8(line.bytes) {
+    let text = match valid {
         Ok(text) => std::borrow::Cow::Borrowed(text),
         Err(_) => {
             findings.repair(Repair::InvalidUtf8);
@@ -244,7 +262,11 @@ pub(crate) fn records(line: &Line<'_>, findings: &mut Findings<'_>) -> Vec<Value
 }
 
 /// Only objects are records.
-fn keep_objects(values: Vec<Value>, line: &Line<'_>, findings: &mut Findings<'_>) -> Vec<Value> {
+fn keep_objects<'l>(
+    values: Vec<Json<'l>>,
+    line: &Line<'_>,
+    findings: &mut Findings<'_>,
+) -> Vec<Json<'l>> {
     let mut kept = values;
     kept.retain(|value| {
         if !value.is_object() {
@@ -260,17 +282,17 @@ const MOST_TRIES: usize = 64;
 
 /// Reads values that follow each other. After damage, looks for the next `{"` from
 /// which a whole value reaches to the end of the line or to another value.
-fn split_glued(text: &str) -> (Vec<Value>, Option<Flaw>) {
+fn split_glued(text: &str) -> (Vec<Json<'static>>, Option<Flaw>) {
     let mut values = Vec::new();
     let mut flaw = None;
     let mut rest = text;
     let mut tries = 0;
     while !rest.trim_start().is_empty() {
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Json<'_>>();
         match stream.next() {
             Some(Ok(value)) if values.is_empty() || value.is_object() => {
                 let used = stream.byte_offset();
-                values.push(value);
+                values.push(value.into_owned());
                 rest = rest.get(used..).unwrap_or_default();
             }
             Some(Ok(_)) | None => {
@@ -296,7 +318,7 @@ fn next_record(text: &str, tries: &mut usize) -> Option<usize> {
     while *tries < MOST_TRIES {
         let start = from + text.get(from..)?.find("{\"")?;
         *tries += 1;
-        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
+        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json<'_>>();
         if let Some(Ok(value)) = stream.next() {
             let after = text[start + stream.byte_offset()..].trim_start();
             if value.is_object() && (after.is_empty() || after.starts_with('{')) {

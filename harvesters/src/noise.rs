@@ -1,4 +1,4 @@
-//! The original's filters as pure functions (sleep-night.md, sections 3.1 to 3.3).
+//! The original's filters as pure functions (sleep-night.md, section 3.1).
 //!
 //! Readers do not use them: record kinds and provenance tell a person's prompts from
 //! the rest far better. They are here so that both can be compared.
@@ -24,48 +24,6 @@ const FOREIGN_MARKERS: &[&str] = &[
     "You are a Claude-Mem",
     "Hello memory agent",
     "You are driving **SkillOpt-Sleep**",
-];
-
-/// Complaints, in the order in which signals are listed.
-const NEGATIVE: &[&str] = &[
-    "still broken",
-    "still not",
-    "still wrong",
-    "doesn't work",
-    "does not work",
-    "not working",
-    "that's wrong",
-    "thats wrong",
-    "incorrect",
-    "wrong",
-    "no,",
-    "nope",
-    "fix it",
-    "didn't",
-    "did not",
-    "broken",
-    "error again",
-    "still failing",
-    "still fails",
-    "not fixed",
-    "revert",
-    "undo",
-];
-
-/// Praise, in the order in which signals are listed.
-const POSITIVE: &[&str] = &[
-    "thanks",
-    "thank you",
-    "perfect",
-    "great",
-    "works now",
-    "fixed",
-    "that works",
-    "lgtm",
-    "looks good",
-    "nice",
-    "awesome",
-    "correct",
 ];
 
 /// Whether the original takes a text in the user's role for no prompt (section 3.1).
@@ -143,32 +101,6 @@ pub fn is_foreign_session(prompts: &[&str], extra_markers: &str) -> bool {
         .copied()
         .chain(extra)
         .any(|marker| first.contains(marker))
-}
-
-/// The original's feedback signals in a prompt (section 3.2): substrings, no context.
-/// Extra words are separated by commas.
-#[must_use]
-pub fn feedback_signals(text: &str, extra_negative: &str, extra_positive: &str) -> Vec<String> {
-    let text = text.to_lowercase();
-    let extra = |words: &str| -> Vec<String> {
-        words
-            .split(',')
-            .map(|word| trim(word).to_lowercase())
-            .filter(|word| !word.is_empty())
-            .collect()
-    };
-    let found = |known: &[&str], extra: Vec<String>, sign: &str| -> Vec<String> {
-        known
-            .iter()
-            .map(|word| (*word).to_owned())
-            .chain(extra)
-            .filter(|word| text.contains(word.as_str()))
-            .map(|word| format!("{sign}:{word}"))
-            .collect()
-    };
-    let mut signals = found(NEGATIVE, extra(extra_negative), "neg");
-    signals.extend(found(POSITIVE, extra(extra_positive), "pos"));
-    signals
 }
 
 /// White space as Python trims it.

@@ -9,12 +9,10 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Json, Node, Skip};
 use crate::origin;
 use crate::report::SkipReason;
 use crate::session::{
@@ -66,7 +64,7 @@ impl Source for Pi {
 /// An entry of the tree and where it stands.
 struct Entry {
     offset: u64,
-    value: Value,
+    value: Json<'static>,
 }
 
 impl Entry {
@@ -79,17 +77,17 @@ impl Entry {
 fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     let door = run.door();
     let mut log = run.open(file)?;
-    let mut header = Value::Null;
+    let mut header = Json::Null;
     let mut entries = Vec::new();
-    log.each_record(&mut run.report, |offset, record, _| {
-        if Node::of(record).get("type").str() == Some("session") {
-            if header.is_null() {
-                header = record.clone();
+    log.each_record(PICTURES, &mut run.report, |offset, record, _| {
+        if Node::of(&record).get("type").str() == Some("session") {
+            if header == Json::Null {
+                header = record.into_owned();
             }
         } else {
             entries.push(Entry {
                 offset,
-                value: without_pictures(record),
+                value: record.into_owned(),
             });
         }
     });
@@ -139,21 +137,8 @@ fn stem(path: &Path) -> String {
         .map_or_else(|| name.clone().into_owned(), |(_, id)| id.to_owned())
 }
 
-/// The record with the data of pictures left out: they may be megabytes.
-fn without_pictures(record: &Value) -> Value {
-    let mut record = record.clone();
-    if let Some(blocks) = record
-        .pointer_mut("/message/content")
-        .and_then(Value::as_array_mut)
-    {
-        for block in blocks {
-            if let Some(data) = block.get_mut("data") {
-                *data = Value::Null;
-            }
-        }
-    }
-    record
-}
+/// The data of pictures: they may be megabytes.
+const PICTURES: Skip = |parent, key| parent == "content" && key == "data";
 
 /// For each entry, whether it is on the branch that is alive at the end.
 fn live(entries: &[Entry]) -> Vec<bool> {
@@ -219,6 +204,7 @@ impl Teller<'_> {
 
     fn prompt(&mut self, message: Node<'_>, live: bool, spot: Spot) {
         let (text, images) = content(message.get("content"));
+        let text = self.assembler.door.prompt(&text);
         if text.trim().is_empty() && images == 0 {
             return;
         }
@@ -232,6 +218,7 @@ impl Teller<'_> {
     }
 
     fn answer(&mut self, message: Node<'_>, live: bool, spot: Spot) {
+        let door = self.assembler.door;
         let usage = message.get("usage");
         if usage.is_object() {
             let count = |name: &str| usage.get(name).count().unwrap_or_default();
@@ -249,13 +236,13 @@ impl Teller<'_> {
                 Some(provider) => format!("{provider}/{model}"),
                 None => model.to_owned(),
             };
-            self.assembler.model(&name);
+            self.assembler.model(&door.note(&name));
         }
         for block in message.get("content").list() {
             match block.get("type").str() {
                 Some("text") => {
-                    self.assembler
-                        .text(block.get("text").str().unwrap_or_default(), false, spot)
+                    let text = door.answer(block.get("text").str().unwrap_or_default());
+                    self.assembler.text(&text, false, spot);
                 }
                 Some("toolCall") => self.call(block, spot),
                 _ => {}
@@ -265,7 +252,7 @@ impl Teller<'_> {
             Some("aborted") => self.assembler.interrupted("", spot),
             Some("error") => {
                 let error = message.get("errorMessage").str().unwrap_or("API error");
-                self.assembler.failed(error, spot);
+                self.assembler.failed(&door.note(error), spot);
             }
             _ => {}
         }

@@ -130,6 +130,8 @@ pub struct SkippedLine {
 
 /// How many single skips are listed; the counts go on.
 const MOST_LISTED: usize = 500;
+/// How many unknown kinds are kept apart.
+const MOST_KINDS: usize = 200;
 
 /// The account of a harvest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -200,7 +202,6 @@ impl Report {
     /// Counts a record kind that no reader knows. Names come from logs: only names
     /// that look like names are kept apart.
     pub(crate) fn unknown_kind(&mut self, agent: Agent, kind: &str) {
-        const MOST_KINDS: usize = 200;
         let plain = !kind.is_empty()
             && kind.len() <= 48
             && kind
@@ -210,6 +211,50 @@ impl Report {
         if self.unknown_kinds.len() < MOST_KINDS || self.unknown_kinds.contains_key(&key) {
             *self.unknown_kinds.entry(key).or_default() += 1;
         }
+    }
+
+    /// Takes over what was noted elsewhere, after what was noted here.
+    pub(crate) fn absorb(&mut self, other: Report) {
+        let Report {
+            files_found,
+            files_read,
+            files_unchanged,
+            bytes_read,
+            records,
+            sessions,
+            by_agent,
+            skip_counts,
+            skipped,
+            flaw_counts,
+            skipped_lines,
+            repairs,
+            unknown_kinds,
+            warnings,
+        } = other;
+        self.files_found += files_found;
+        self.files_read += files_read;
+        self.files_unchanged += files_unchanged;
+        self.bytes_read += bytes_read;
+        self.records += records;
+        self.sessions += sessions;
+        add(&mut self.by_agent, by_agent);
+        add(&mut self.skip_counts, skip_counts);
+        add(&mut self.flaw_counts, flaw_counts);
+        add(&mut self.repairs, repairs);
+        let room = |listed: usize| MOST_LISTED.saturating_sub(listed);
+        self.skipped
+            .extend(skipped.into_iter().take(room(self.skipped.len())));
+        self.skipped_lines.extend(
+            skipped_lines
+                .into_iter()
+                .take(room(self.skipped_lines.len())),
+        );
+        for (kind, count) in unknown_kinds {
+            if self.unknown_kinds.len() < MOST_KINDS || self.unknown_kinds.contains_key(&kind) {
+                *self.unknown_kinds.entry(kind).or_default() += count;
+            }
+        }
+        self.warnings.extend(warnings);
     }
 
     /// How often this reason occurred.
@@ -222,6 +267,13 @@ impl Report {
     #[must_use]
     pub fn flaws(&self, flaw: Flaw) -> u64 {
         self.flaw_counts.get(&flaw).copied().unwrap_or_default()
+    }
+}
+
+/// Adds counts to counts.
+fn add<K: Ord>(counts: &mut BTreeMap<K, u64>, more: BTreeMap<K, u64>) {
+    for (key, count) in more {
+        *counts.entry(key).or_default() += count;
     }
 }
 

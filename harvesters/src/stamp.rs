@@ -66,6 +66,11 @@ impl FileMemory {
         self.0.insert(path, stamp);
     }
 
+    /// Remembers the files of another memory as well.
+    pub(crate) fn absorb(&mut self, other: FileMemory) {
+        self.0.extend(other.0);
+    }
+
     /// What is remembered of a file.
     #[must_use]
     pub fn get(&self, path: &Path) -> Option<&FileStamp> {

@@ -87,6 +87,21 @@ impl Dataset {
         self.train.iter().chain(&self.selection).chain(&self.test)
     }
 
+    /// Names the items and their order: equal data has equal fingerprints.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for items in [&self.train, &self.selection, &self.test] {
+            hasher.update(&(items.len() as u64).to_le_bytes());
+            for item in items {
+                let text = item.payload.to_string();
+                hasher.update(&(text.len() as u64).to_le_bytes());
+                hasher.update(text.as_bytes());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
     /// What is wrong with the data and does not prevent training.
     #[must_use]
     pub fn findings(&self) -> &[Finding] {

@@ -5,10 +5,12 @@
 pub mod check;
 pub mod dataset;
 pub mod error;
+pub mod estimate;
 pub mod eval;
 pub mod layout;
 pub mod ratio;
 pub mod raw;
+pub mod report;
 pub mod searchqa;
 pub mod split;
 

@@ -63,11 +63,14 @@ pub fn parse(path: &Path, text: &str) -> Result<Vec<Value>, DataError> {
         Ok(Value::Array(rows)) => Ok(rows),
         Ok(whole) if suffix(path) == "jsonl" => Ok(vec![whole]),
         Ok(whole) => Ok(unwrapped(whole)),
-        // An array is no line; its own error says more than that of a line would.
-        Err(error) if text.trim_start().starts_with('[') && suffix(path) != "jsonl" => {
-            Err(DataError::parse(path, error.line(), error.to_string()))
-        }
-        Err(_) => lines(path, text),
+        Err(whole) => lines(path, text).map_err(|error| {
+            // In a file that is one array, its own error says more than that of a line.
+            if text.trim_start().starts_with('[') && suffix(path) != "jsonl" {
+                DataError::parse(path, whole.line(), whole.to_string())
+            } else {
+                error
+            }
+        }),
     }
 }
 

@@ -9,6 +9,7 @@ use super::flags::ConfigArgs;
 use super::models as cli_models;
 use crate::bench::check::{Finding, Kind};
 use crate::bench::dataset::{DataError, Dataset, train_size};
+use crate::bench::estimate::{Estimate, Sizes};
 use crate::bench::layout::Rows;
 use crate::bench::ratio::{Cut, RatioSplit};
 use crate::bench::searchqa::{self, SearchQa};
@@ -24,6 +25,7 @@ use crate::trainer::gate::GateRule;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
 use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
+use crate::trainer::statistics::Prices;
 
 /// Most tokens of a reply when the configuration does not say.
 const DEFAULT_REPLY_TOKENS: u32 = 16_384;
@@ -85,6 +87,14 @@ pub(super) fn plan(
     })
 }
 
+/// `data.json`: which items a run directory was made with.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct DataRecord {
+    format: u32,
+    fingerprint: String,
+    items: [usize; 3],
+}
+
 impl Plan {
     /// Keeps a cut by ratio beside the run, or refuses to go on with another one than the run has.
     pub(super) fn keep_split(&self) -> Result<(), Failure> {
@@ -92,6 +102,35 @@ impl Plan {
             return Ok(());
         };
         cut.keep(dir).map_err(|error| Failure::situation(&error))
+    }
+
+    /// Records which items the run is made with, and refuses to go on with others.
+    pub(super) fn same_data(&self, forced: bool) -> Result<(), Failure> {
+        let splits = [Split::Train, Split::Selection, Split::Test];
+        let record = DataRecord {
+            format: 1,
+            fingerprint: self.dataset.fingerprint(),
+            items: splits.map(|split| self.dataset.split(split).len()),
+        };
+        let path = self.out_root.join("data.json");
+        if path.exists() && !forced {
+            let text =
+                skillopt_files::read_text(&path, 1 << 20).map_err(|e| Failure::situation(&e))?;
+            let before: DataRecord =
+                serde_json::from_str(&text).map_err(|e| Failure::situation(&e))?;
+            if before.fingerprint != record.fingerprint {
+                let message = format!(
+                    "{} was made with other items: {:?} of train, val and test then, {:?} now",
+                    self.out_root.display(),
+                    before.items,
+                    record.items
+                );
+                return Err(Failure::new(ExitStatus::Situation, message).hint(
+                    "use another --out-root, or --resume=force to go on with the new items",
+                ));
+            }
+        }
+        skillopt_files::write_atomic_json(&path, &record).map_err(|e| Failure::situation(&e))
     }
 }
 
@@ -137,9 +176,9 @@ fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
     [
         (
             Kind::OverlappingContent,
-            "stand in two splits under different ids",
+            "items that stand in two splits under different ids",
         ),
-        (Kind::LeakedAnswer, "have their answer in the question"),
+        (Kind::LeakedAnswer, "items with their answer in the question"),
     ]
     .into_iter()
     .filter_map(|(kind, what)| {
@@ -151,7 +190,7 @@ fn doubts(findings: &[Finding]) -> impl Iterator<Item = String> {
         let shown = ids[..ids.len().min(3)].join(", ");
         (!ids.is_empty()).then(|| {
             format!(
-                "{} items {what} ({shown}{}); `data check` lists them",
+                "{what}: {} ({shown}{}); `data check` lists them",
                 ids.len(),
                 if ids.len() > 3 { ", …" } else { "" }
             )
@@ -172,6 +211,23 @@ pub(super) fn models(config: &EngineConfig, limits: &[String]) -> Result<ModelsC
         .map_err(|error| cli_models::failure(&error))?;
     models.budget = budget.limits();
     Ok(models)
+}
+
+/// What the run would take.
+pub(super) fn estimate(plan: &Plan, settings: &Settings, skill: &str) -> Result<Estimate, Failure> {
+    let count = |split| plan.dataset.split(split).len();
+    let sizes = Sizes {
+        train: count(Split::Train),
+        selection: count(Split::Selection),
+        test: count(Split::Test),
+    };
+    let (mut chars, mut items) = (0, 0);
+    for item in plan.dataset.all() {
+        chars += SearchQa::prompt_chars(item, skill).map_err(|error| Failure::situation(&error))?;
+        items += 1;
+    }
+    let average = chars as f64 / f64::from(items.max(1));
+    Ok(Estimate::of(settings, sizes, average))
 }
 
 /// The environment over `dataset`.
@@ -257,6 +313,10 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         selection_items: evaluation.sel_env_num.unwrap_or(0),
         test_items: evaluation.test_env_num.unwrap_or(0),
         eval_test: evaluation.eval_test,
+        prices: Prices {
+            optimizer: config.model.optimizer_price,
+            target: config.model.target_price,
+        },
     }
 }
 

@@ -75,7 +75,7 @@ enum Benchmark {
     after_help = "Example:\n  skillopt-sleep data materialize searchqa --source train.jsonl --source validation.jsonl"
 )]
 struct SearchqaArgs {
-    /// The data: JSON or JSONL files, or folders of them; all of its splits.
+    /// The data: JSON or JSONL files (also `.jsonl.gz`), or folders of them; all of its splits.
     #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
     source: Vec<PathBuf>,
     /// The manifest: folders train, val and test with ids.

@@ -212,7 +212,7 @@ fn timeline(printer: Printer, session: &Session) {
 fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
     let gathered = gather(context, &args.sessions)?;
     let config = context.config()?;
-    let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
+    let mut tasks = mine::mine(&gathered.sessions, config);
     let fractions = split::Fractions::new(config.val_fraction, config.test_fraction)
         .map_err(|error| Failure::situation(&error))?;
     split::assign(&mut tasks, fractions, config.seed());

@@ -254,7 +254,7 @@ fn document_at(path: &std::path::Path) -> PlannedDocument {
 
 fn dry_run(context: &Context, config: &NightConfig, plan: &NightPlan) -> ExitStatus {
     let gathered = plan.gatherer.read();
-    let mut tasks = mine::mine(&gathered.sessions, config.max_tasks);
+    let mut tasks = mine::mine(&gathered.sessions, config);
     if let Ok(fractions) = split::Fractions::new(config.val_fraction, config.test_fraction) {
         split::assign(&mut tasks, fractions, config.seed());
     }

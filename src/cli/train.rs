@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
-use skillopt_files::{Lock, read_text, write_atomic_json};
+use skillopt_files::{Lock, Options, read_text, write_atomic, write_atomic_json};
 
 use super::bench;
 use super::context::Context;
@@ -12,10 +12,12 @@ use super::failure::{ExitStatus, Failure};
 use super::flags::ConfigArgs;
 use super::models;
 use super::progress::{Progress, TrainingProgress};
+use super::results;
 use crate::bench::dataset::Dataset;
+use crate::bench::report;
 use crate::config::EngineConfig;
 use crate::config::launch::Command;
-use crate::model::{Models, Usage};
+use crate::model::Models;
 use crate::trainer::event::Observers;
 use crate::trainer::prompt::Prompts;
 use crate::trainer::run_dir::RunDir;
@@ -43,7 +45,7 @@ pub(super) struct Args {
     /// Load, check, show what would be done; no model call.
     #[arg(long)]
     dry_run: bool,
-    /// The summary as JSON.
+    /// The summary as JSON; with `--dry-run` the estimate.
     #[arg(long)]
     json: bool,
 }
@@ -64,13 +66,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         context.printer.note(notice);
     }
     if args.dry_run {
-        return Ok(show(
-            context,
-            &plan.config,
-            &plan.dataset,
-            &settings,
-            &plan.out_root,
-        ));
+        return dry_run(context, &args, &plan, &settings);
     }
     let initial = bench::initial_skill(&plan.config)?;
     let out_root = plan.out_root.clone();
@@ -80,6 +76,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let config = &plan.config;
     same_configuration(&out_root, config, args.resume)?;
     plan.keep_split()?;
+    plan.same_data(args.resume == Some(Resume::Force))?;
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
     let state = run
         .load()
@@ -102,7 +99,55 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         state,
     )
     .await?;
-    report(context, &args, &trained, &models, &out_root);
+    let page = report::render(
+        &config.env.name,
+        &trained.state,
+        &trained.summary,
+        &config.to_json(),
+    )
+    .map_err(|error| Failure::of(ExitStatus::Bug, &error))?;
+    write_atomic(
+        &out_root.join("report.html"),
+        page.as_bytes(),
+        Options::default(),
+    )
+    .map_err(|e| Failure::situation(&e))?;
+    if args.json {
+        context
+            .printer
+            .json("skillopt-sleep.train/1", &trained.summary);
+    } else {
+        results::results(context.printer, &trained.summary, &out_root);
+    }
+    if models.are_scripted() {
+        context
+            .printer
+            .note("no real model was called: the replies came from a script");
+    }
+    Ok(ExitStatus::Done)
+}
+
+/// Shows what would be done and what it would cost.
+fn dry_run(
+    context: &Context,
+    args: &Args,
+    plan: &bench::Plan,
+    settings: &Settings,
+) -> Result<ExitStatus, Failure> {
+    let skill = bench::initial_skill(&plan.config)?;
+    let estimate = bench::estimate(plan, settings, &skill)?;
+    if args.json {
+        context
+            .printer
+            .json("skillopt-sleep.train-plan/1", &estimate);
+    } else {
+        results::plan(
+            context.printer,
+            &plan.config.env.name,
+            &estimate,
+            &plan.out_root,
+        );
+    }
     Ok(ExitStatus::Done)
 }
 
@@ -186,91 +231,4 @@ fn changed_keys(before: &Value, after: &Value) -> Vec<String> {
             )
         })
         .collect()
-}
-
-/// What a run would do.
-fn show(
-    context: &Context,
-    config: &EngineConfig,
-    dataset: &Dataset,
-    settings: &Settings,
-    out_root: &Path,
-) -> ExitStatus {
-    use crate::trainer::environment::Split;
-    let count = |split| dataset.split(split).len();
-    let (train, selection, test) = (
-        count(Split::Train),
-        count(Split::Selection),
-        count(Split::Test),
-    );
-    let limited = |n: usize, limit: usize| if limit == 0 { n } else { n.min(limit) };
-    let steps = settings
-        .steps_per_epoch(train)
-        .saturating_mul(settings.epochs) as usize;
-    let scored = limited(selection, settings.selection_items);
-    let tested = if settings.eval_test {
-        2 * limited(test, settings.test_items)
-    } else {
-        0
-    };
-    let target = scored + settings.epochs as usize * train + steps * scored + tested;
-    let printer = context.printer;
-    printer.line(format!(
-        "environment  {}: {train} train, {selection} selection, {test} test",
-        config.env.name
-    ));
-    printer.line(format!(
-        "steps        {steps} in {} epochs",
-        settings.epochs
-    ));
-    printer.line(format!("target       at most {target} calls"));
-    printer.line(format!("run          {}", out_root.display()));
-    ExitStatus::Done
-}
-
-fn report(context: &Context, args: &Args, trained: &Trained, models: &Models, out_root: &Path) {
-    let summary = &trained.summary;
-    if args.json {
-        context.printer.json("skillopt-sleep.train/1", summary);
-        return;
-    }
-    let number = |value: Option<f64>| value.map_or("—".to_owned(), |value| format!("{value:.4}"));
-    let usage: Usage = summary.token_summary.values().copied().sum();
-    let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header(["", "before", "after"]);
-    table.add_row([
-        format!("selection ({})", summary.gate_metric),
-        number(summary.baseline_score),
-        number(summary.best_selection_hard),
-    ]);
-    if summary.test_hard.is_some() {
-        table.add_row([
-            "test (hard)".to_owned(),
-            number(summary.baseline_test_hard),
-            number(summary.test_hard),
-        ]);
-    }
-    context.printer.line(table.to_string());
-    context.printer.line(format!(
-        "{} steps: {} accepted, {} rejected, {} skipped, {} undecided",
-        summary.total_steps,
-        summary.total_accepts,
-        summary.total_rejects,
-        summary.steps_without_candidate(),
-        summary.total_undecided
-    ));
-    context.printer.line(format!(
-        "{} calls, {} tokens in, {} out",
-        usage.calls, usage.prompt_tokens, usage.completion_tokens
-    ));
-    context.printer.line(format!(
-        "best skill: {}",
-        out_root.join("best_skill.md").display()
-    ));
-    if models.are_scripted() {
-        context
-            .printer
-            .note("no real model was called: the replies came from a script");
-    }
 }

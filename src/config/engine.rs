@@ -19,6 +19,7 @@ use super::modes::{
 };
 use super::redact::redact;
 use super::{ConfigError, nearest, roles};
+use crate::model::budget::Price;
 use crate::model::stack::Backend;
 use crate::model::{ModelError, ModelsConfig};
 
@@ -44,6 +45,10 @@ pub struct ModelSection {
     pub rewrite_reasoning_effort: String,
     /// Most tokens of a reply that rewrites the whole document.
     pub rewrite_max_completion_tokens: u32,
+    /// US dollars per million tokens that the optimizer gets and gives; none: not known.
+    pub optimizer_price: Option<Price>,
+    /// The same of the target.
+    pub target_price: Option<Price>,
 }
 
 /// How long to train.
@@ -281,6 +286,10 @@ impl EngineConfig {
         let mut config = ModelsConfig::default();
         config.optimizer.backend = optimizer.map(|name| name.parse()).transpose()?;
         config.optimizer.model = given(&section.optimizer);
+        config.optimizer.price_in = section.optimizer_price.map(|price| price.input);
+        config.optimizer.price_out = section.optimizer_price.map(|price| price.output);
+        config.target.price_in = section.target_price.map(|price| price.input);
+        config.target.price_out = section.target_price.map(|price| price.output);
         config.optimizer.concurrency = Some(self.gradient.analyst_workers);
         config.target.backend = target.map(|name| name.parse()).transpose()?;
         config.target.model = given(&section.target);
@@ -327,7 +336,30 @@ fn model(reader: &mut Reader<'_>) -> Result<ModelSection, ConfigError> {
             1,
             64_000,
         )?),
+        optimizer_price: price(reader, "optimizer")?,
+        target_price: price(reader, "target")?,
     })
+}
+
+/// A role's price; both of its numbers or neither.
+fn price(reader: &mut Reader<'_>, role: &str) -> Result<Option<Price>, ConfigError> {
+    let keys = ["in", "out"].map(|end| format!("{role}_price_{end}"));
+    let [input, output] = keys
+        .each_ref()
+        .map(|key| reader.optional_number(key, 0.0..=1e6));
+    match (input?, output?) {
+        (None, None) => Ok(None),
+        (Some(input), Some(output)) => Ok(Some(Price { input, output })),
+        (given, _) => {
+            let [input, output] = &keys;
+            let (key, other) = if given.is_some() {
+                (input, output)
+            } else {
+                (output, input)
+            };
+            Err(reader.wrong(key, format!("is set without `{other}`; give both prices")))
+        }
+    }
 }
 
 fn train(reader: &mut Reader<'_>) -> Result<TrainSection, ConfigError> {

@@ -6,6 +6,7 @@
 use serde_json::{Number, Value};
 
 use super::flatten::{COMMON_ENV, Kind, RETIRED, SETTINGS};
+use super::roles;
 
 /// One flag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,14 +21,13 @@ pub struct Flag {
     pub choices: &'static [&'static str],
 }
 
-/// Settings that never had a flag.
-const WITHOUT: [&str; 8] = [
+/// Settings that never had a flag, and all whose name begins with `gate_`.
+const WITHOUT: [&str; 7] = [
     "slow_update_gate_with_selection",
-    "gate_metric",
-    "gate_mixed_weight",
     "use_semantic_density",
     "semantic_density_weight",
     "leading_words",
+    "coverage_floor",
     "meta_edit_budget",
     // It has an option of its own.
     "out_root",
@@ -54,6 +54,7 @@ const CHOICES: &[(&str, &[&str])] = &[
         "lr_scheduler",
         &["constant", "linear", "cosine", "autonomous"],
     ),
+    ("model_backend", roles::LABELS),
     ("lr_control_mode", &["fixed", "autonomous", "none"]),
     (
         "skill_update_mode",
@@ -83,7 +84,7 @@ const CHOICES: &[(&str, &[&str])] = &[
 pub fn all() -> impl Iterator<Item = Flag> {
     let settings = SETTINGS
         .iter()
-        .filter(|setting| !WITHOUT.contains(&setting.flat))
+        .filter(|setting| !WITHOUT.contains(&setting.flat) && !setting.flat.starts_with("gate_"))
         .map(|setting| (setting.flat, setting.kind));
     let retired = [(RETIRED.1, Kind::Integer)];
     settings

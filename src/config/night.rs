@@ -8,8 +8,8 @@ mod file;
 mod sections;
 
 pub use sections::{
-    Documents, Homes, MemoryDocuments, NightBudget, NightTrain, ProjectMode, Projects, Redact,
-    SecretPattern, SkillDocument, Source, Staging,
+    Documents, FeedbackPhrases, Homes, MemoryDocuments, NightBudget, NightTrain, ProjectMode,
+    Projects, Redact, SecretPattern, SkillDocument, Source, Staging,
 };
 
 use std::path::{Path, PathBuf};
@@ -46,6 +46,8 @@ pub struct NightConfig {
     pub val_fraction: f64,
     /// The share of real tasks that are only measured. Both shares together stay below 1.
     pub test_fraction: f64,
+    /// Words of approval and disapproval besides the built-in ones.
+    pub feedback: FeedbackPhrases,
     /// Seeds the split and every shuffle.
     pub seed: u64,
     /// What a night may change.
@@ -77,6 +79,7 @@ impl Default for NightConfig {
             max_tasks: 40,
             val_fraction: 0.34,
             test_fraction: 0.0,
+            feedback: FeedbackPhrases::default(),
             seed: 42,
             documents: Documents::default(),
             skill_roots: Vec::new(),

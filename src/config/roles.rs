@@ -21,6 +21,38 @@ const ALIASES: [(&str, &str); 17] = [
     ("compat", "openai_compatible"),
 ];
 
+/// Every label that the command line takes.
+pub const LABELS: &[&str] = &[
+    "anthropic",
+    "azure",
+    "azure-openai",
+    "azure_openai",
+    "claude",
+    "claude_chat",
+    "claude_code_exec",
+    "codex",
+    "codex_exec",
+    "compat",
+    "copilot",
+    "copilot_chat",
+    "copilot_cli",
+    "copilot_exec",
+    "cursor",
+    "cursor_agent",
+    "cursor_exec",
+    "github_copilot",
+    "minimax",
+    "minimax_chat",
+    "openai",
+    "openai-compatible",
+    "openai_chat",
+    "openai_compatible",
+    "openai_compatible_chat",
+    "qwen",
+    "qwen_chat",
+    "scripted",
+];
+
 /// The label's one right spelling: lower case, without aliases.
 #[must_use]
 pub fn canonical(label: &str) -> String {
@@ -86,6 +118,7 @@ mod tests {
             pair("azure", None, Some("claude_chat")),
             "openai_chat claude_chat"
         );
+        assert!(LABELS.iter().all(|label| is_known(label)));
         assert!(is_known("anthropic") && !is_known("openai_compatable"));
     }
 }

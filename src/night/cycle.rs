@@ -319,7 +319,7 @@ impl Work<'_> {
             read_tasks(&path)?
         } else {
             let config = self.night.config;
-            let mut tasks = mine::mine(sessions, config.max_tasks);
+            let mut tasks = mine::mine(sessions, config);
             let fractions = Fractions::new(config.val_fraction, config.test_fraction)?;
             split::assign(&mut tasks, fractions, config.seed());
             write_atomic_json(&path, &tasks)?;

@@ -3,11 +3,13 @@
 //! One task a session: its first request is the intent; what the person asked for afterwards is what
 //! a judge later holds an attempt against; the last answer is what was tried. Whether it went well
 //! is the session's own outcome, which rests on verification runs and feedback in context rather
-//! than on words anywhere in the text (weakness 9).
+//! than on words anywhere in the text (weakness 9). Only where that tells nothing, phrases do.
 
 use skillopt_harvesters::session::{Session, Verdict};
 
+use super::feedback::{Phrases, Tone};
 use super::task::{Task, dedupe, mined_id, short};
+use crate::config::NightConfig;
 
 /// Shortest request that is a task, in characters.
 const MIN_INTENT_CHARS: usize = 8;
@@ -16,15 +18,20 @@ const MAX_ANSWER_CHARS: usize = 600;
 const MAX_FOLLOW_UP_CHARS: usize = 600;
 const MAX_FOLLOW_UPS: usize = 3;
 
-/// At most `max_tasks` tasks of `sessions`, in their order, one per distinct request of a project.
+/// At most `config.max_tasks` tasks of `sessions`, in their order, one per distinct request of a project.
 #[must_use]
-pub fn mine(sessions: &[Session], max_tasks: usize) -> Vec<Task> {
-    let mut tasks = dedupe(sessions.iter().filter_map(task).collect());
-    tasks.truncate(max_tasks);
+pub fn mine(sessions: &[Session], config: &NightConfig) -> Vec<Task> {
+    let own = &config.feedback;
+    let phrases = Phrases::with_own(&own.negative, &own.positive);
+    let tasks = sessions
+        .iter()
+        .filter_map(|session| task(session, &phrases));
+    let mut tasks = dedupe(tasks.collect());
+    tasks.truncate(config.max_tasks);
     tasks
 }
 
-fn task(session: &Session) -> Option<Task> {
+fn task(session: &Session, phrases: &Phrases) -> Option<Task> {
     let mut prompts = session.prompts().map(|prompt| prompt.text.trim());
     let first = prompts.next()?;
     if first.chars().count() < MIN_INTENT_CHARS {
@@ -42,7 +49,7 @@ fn task(session: &Session) -> Option<Task> {
             .final_answer()
             .map(|answer| short(&answer.text, MAX_ANSWER_CHARS))
             .unwrap_or_default(),
-        outcome: outcome(session.outcome.verdict).to_owned(),
+        outcome: outcome(session, phrases).to_owned(),
         tags: tags(session),
         source_sessions: vec![session.id.clone()],
         skill_hint: match skills.as_slice() {
@@ -71,12 +78,17 @@ fn follow_up_text(follow_ups: &[&str]) -> String {
     )
 }
 
-fn outcome(verdict: Verdict) -> &'static str {
-    match verdict {
+fn outcome(session: &Session, phrases: &Phrases) -> &'static str {
+    let said = || phrases.verdict(session.prompts().map(|prompt| prompt.text.as_str()));
+    match session.outcome.verdict {
         Verdict::Success => "success",
         Verdict::Fail => "fail",
         Verdict::Mixed => "mixed",
-        Verdict::Unknown => "unknown",
+        Verdict::Unknown => match said() {
+            Some(Tone::Positive) => "success",
+            Some(Tone::Negative) => "fail",
+            None => "unknown",
+        },
     }
 }
 
@@ -95,4 +107,43 @@ fn tags(session: &Session) -> Vec<String> {
         tags.push(format!("branch:{branch}"));
     }
     tags
+}
+
+#[cfg(test)]
+mod tests {
+    use skillopt_harvesters::session::{Prompt, Turn};
+
+    use super::*;
+
+    fn session(prompts: &[&str]) -> Session {
+        let turn = |text: &&str| Turn {
+            prompts: vec![Prompt {
+                text: (*text).to_owned(),
+                ..Prompt::default()
+            }],
+            ..Turn::default()
+        };
+        Session {
+            turns: prompts.iter().map(turn).collect(),
+            ..Session::default()
+        }
+    }
+
+    #[test]
+    fn own_phrases_settle_what_nothing_else_tells() {
+        let mut config = NightConfig::default();
+        config.feedback.negative = vec!["geht nicht".to_owned()];
+        let asked = session(&["baue den Import um", "das geht nicht"]);
+        assert_eq!(
+            mine(std::slice::from_ref(&asked), &config)[0].outcome,
+            "fail"
+        );
+        assert_eq!(
+            mine(&[asked], &NightConfig::default())[0].outcome,
+            "unknown"
+        );
+        let mut verified = session(&["baue den Import um", "das geht nicht"]);
+        verified.outcome.verdict = Verdict::Success;
+        assert_eq!(mine(&[verified], &config)[0].outcome, "success");
+    }
 }

@@ -35,7 +35,13 @@ impl<E: Environment> Trainer<'_, E> {
         }
         state.usage = self.usage.now(&self.meter);
         let wall_time_s = started.elapsed().as_secs_f64();
-        let summary = Summary::of(&state, &self.settings.gate, measured, wall_time_s);
+        let summary = Summary::of(
+            &state,
+            &self.settings.gate,
+            &measured,
+            &self.settings.prices,
+            wall_time_s,
+        );
         self.observers.emit(&Event::Checkpoint { state: &state })?;
         self.observers.emit(&Event::RunFinished {
             summary: &summary,
@@ -86,14 +92,14 @@ impl<E: Environment> Trainer<'_, E> {
         let initial = self
             .test(&state.initial_skill, "test_eval_baseline")
             .await?;
-        measured.test_baseline = initial.scores();
+        measured.test_baseline = initial.item_scores();
         self.tested("test_eval_baseline", &initial)?;
         let best = if state.best.skill == state.initial_skill {
             initial
         } else {
             self.test(&state.best.skill, "test_eval").await?
         };
-        measured.test_best = best.scores();
+        measured.test_best = best.item_scores();
         self.tested("test_eval", &best)?;
         let dir = "test_eval_final";
         let last = if state.current.skill == state.best.skill {
@@ -103,7 +109,7 @@ impl<E: Environment> Trainer<'_, E> {
             self.unless_outage(evaluation, dir)?
         };
         if let Some(last) = last {
-            measured.test_final = last.scores();
+            measured.test_final = last.item_scores();
             self.tested(dir, &last)?;
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::gate_rule::{GateMetric, GateProjection};
 use super::pairs::PairPolicy;
 use super::reflect::SkillAware;
 use super::schedule::{LrControl, LrScheduler, Schedule};
+use super::statistics::Prices;
 use super::update_mode::UpdateMode;
 
 /// The hyperparameters of a run.
@@ -73,6 +74,8 @@ pub struct Settings {
     pub test_items: usize,
     /// Measure the initial and the best skill on the test split at the end.
     pub eval_test: bool,
+    /// What tokens cost, for the record.
+    pub prices: Prices,
 }
 
 impl Default for Settings {
@@ -112,6 +115,7 @@ impl Default for Settings {
             selection_items: 0,
             test_items: 0,
             eval_test: false,
+            prices: Prices::default(),
         }
     }
 }

@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::evaluation::Scores;
+use super::evaluation::{ItemScore, Scores, mean};
 use super::gate_rule::{GateAction, GateProjection};
 use super::state::{State, StepRecord};
+use super::statistics::{Costs, Prices, Statistics, costs};
 use crate::model::Usage;
+use crate::skill::hash::skill_hash;
 
 /// One epoch's steps.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -89,31 +91,55 @@ pub struct Summary {
     pub test_delta_hard: Option<f64>,
     /// Final minus initial.
     pub final_test_delta_hard: Option<f64>,
-    /// Usage by role and stage over the whole run, resumed parts included.
+    /// Selection and test results with their intervals.
+    pub statistics: Statistics,
+    /// Usage by stage over the whole run, resumed parts included.
     pub token_summary: BTreeMap<String, Usage>,
+    /// The same by role and stage, with money where prices are known.
+    pub costs: Costs,
     /// Seconds of this process.
     pub total_wall_time_s: f64,
 }
 
 /// What was measured of a run besides its history.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Measured {
     /// The best skill on the selection split.
     pub best_selection: Option<Scores>,
     /// The final skill there.
     pub final_selection: Option<Scores>,
-    /// The initial skill on the test split.
-    pub test_baseline: Option<Scores>,
+    /// The initial skill on the test split; no items when it was not measured.
+    pub test_baseline: Vec<ItemScore>,
     /// The best skill there.
-    pub test_best: Option<Scores>,
+    pub test_best: Vec<ItemScore>,
     /// The final skill there.
-    pub test_final: Option<Scores>,
+    pub test_final: Vec<ItemScore>,
+}
+
+/// The means of item scores; none when nothing was measured.
+fn scores_of(items: &[ItemScore]) -> Option<Scores> {
+    mean(
+        items
+            .iter()
+            .filter_map(|item| item.scores.map(|scores| (scores.hard, scores.soft))),
+    )
 }
 
 impl Summary {
     /// Adds a finished run up.
     #[must_use]
-    pub fn of(state: &State, gate: &GateProjection, measured: Measured, wall_time_s: f64) -> Self {
+    pub fn of(
+        state: &State,
+        gate: &GateProjection,
+        measured: &Measured,
+        prices: &Prices,
+        wall_time_s: f64,
+    ) -> Self {
+        let test_baseline = scores_of(&measured.test_baseline);
+        let test_best = scores_of(&measured.test_best);
+        let test_final = scores_of(&measured.test_final);
+        let initial = state.selections.get(&skill_hash(&state.initial_skill));
+        let initial = initial.map_or(&[][..], Vec::as_slice);
         let count =
             |pick: fn(GateAction) -> bool| state.history.iter().filter(|r| pick(r.action)).count();
         Self {
@@ -138,15 +164,20 @@ impl Summary {
             total_unwritten: count(|a| a == GateAction::SkipNoRewrite),
             total_undecided: count(|a| a == GateAction::Undecided),
             epoch_stats: epochs(&state.history),
-            baseline_test_hard: measured.test_baseline.map(|s| s.hard),
-            baseline_test_soft: measured.test_baseline.map(|s| s.soft),
-            test_hard: measured.test_best.map(|s| s.hard),
-            test_soft: measured.test_best.map(|s| s.soft),
-            final_test_hard: measured.test_final.map(|s| s.hard),
-            final_test_soft: measured.test_final.map(|s| s.soft),
-            test_delta_hard: delta(measured.test_best, measured.test_baseline),
-            final_test_delta_hard: delta(measured.test_final, measured.test_baseline),
+            baseline_test_hard: test_baseline.map(|s| s.hard),
+            baseline_test_soft: test_baseline.map(|s| s.soft),
+            test_hard: test_best.map(|s| s.hard),
+            test_soft: test_best.map(|s| s.soft),
+            final_test_hard: test_final.map(|s| s.hard),
+            final_test_soft: test_final.map(|s| s.soft),
+            test_delta_hard: delta(test_best, test_baseline),
+            final_test_delta_hard: delta(test_final, test_baseline),
+            statistics: Statistics::of(
+                [initial, state.selection_of(&state.best)],
+                [&measured.test_baseline, &measured.test_best],
+            ),
             token_summary: state.usage.clone(),
+            costs: costs(&state.usage, prices),
             total_wall_time_s: wall_time_s,
         }
     }

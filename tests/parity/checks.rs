@@ -141,7 +141,8 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
         }
         "note_on_one_line" => is_plain_line(&ours["note"]),
         "rendered_on_one_line" => is_plain_line(&ours["rendered"]),
-        _ => panic!("no such condition: {name}"),
+        _ => super::checks_data::holds(name, vector, ours)
+            .unwrap_or_else(|| panic!("no such condition: {name}")),
     }
 }
 

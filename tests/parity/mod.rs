@@ -13,7 +13,10 @@
 mod bench;
 mod block;
 mod checks;
+mod checks_data;
+mod command_line;
 mod compare;
+mod data;
 mod deviations;
 mod engine;
 mod engine_state;
@@ -63,6 +66,8 @@ fn groups() -> Vec<Group> {
         sleep::GROUPS,
         staging::GROUPS,
         bench::GROUPS,
+        data::GROUPS,
+        command_line::GROUPS,
     ]
     .into_iter()
     .flatten()

@@ -2,8 +2,9 @@
 //!
 //! A reader walks the live branch of a conversation and tells the [`Assembler`] what
 //! happened. The assembler groups it into turns, pairs calls with results, judges
-//! verifications, feedback and outcome, and is the only way to build a session: all
-//! text passes through its [`Door`].
+//! verifications, feedback and outcome, and is the only way to build a session. Text
+//! that it is told went through the [`Door`] already: redacting it again would cost as
+//! much and find nothing.
 
 mod settle;
 
@@ -102,7 +103,7 @@ impl<'a> Assembler<'a> {
         spot: Spot,
         turn_id: Option<&str>,
     ) {
-        let prompt = self.make_prompt(text, kind, images, spot);
+        let prompt = Self::make_prompt(text, kind, images, spot);
         let joins =
             kind == PromptKind::Steering && self.turns.last().is_some_and(|open| !open.closed);
         if !joins {
@@ -117,13 +118,13 @@ impl<'a> Assembler<'a> {
 
     /// A prompt on a branch that the person rewound.
     pub(crate) fn dead_prompt(&mut self, text: &str, kind: PromptKind, images: u32, spot: Spot) {
-        let prompt = self.make_prompt(text, kind, images, spot);
+        let prompt = Self::make_prompt(text, kind, images, spot);
         self.session.dead_prompts.push(prompt);
     }
 
-    fn make_prompt(&self, text: &str, kind: PromptKind, images: u32, spot: Spot) -> Prompt {
+    fn make_prompt(text: &str, kind: PromptKind, images: u32, spot: Spot) -> Prompt {
         Prompt {
-            text: self.door.prompt(text),
+            text: text.trim().to_owned(),
             kind,
             at: spot.at,
             images,
@@ -137,7 +138,7 @@ impl<'a> Assembler<'a> {
             return;
         }
         let answer = Answer {
-            text: self.door.answer(text),
+            text: text.trim().to_owned(),
             at: spot.at,
             place: spot.place,
         };
@@ -257,7 +258,7 @@ impl<'a> Assembler<'a> {
         }
         self.session.incidents.push(Incident {
             kind,
-            detail: self.door.note(detail),
+            detail: self.door.shorten(detail),
             at: spot.at,
             place: spot.place,
         });
@@ -269,7 +270,7 @@ impl<'a> Assembler<'a> {
         if self.inherited || text.trim().is_empty() || self.session.machine_texts.len() >= MOST {
             return;
         }
-        let text = self.door.note(text);
+        let text = self.door.shorten(text);
         self.session.machine_texts.push(MachineText {
             kind: kind.to_owned(),
             text,
@@ -279,7 +280,7 @@ impl<'a> Assembler<'a> {
 
     /// A skill was used.
     pub(crate) fn skill(&mut self, name: &str, trigger: SkillTrigger, place: Place) {
-        let name = self.door.note(name.trim_start_matches('/'));
+        let name = name.trim_start_matches('/');
         if self.inherited
             || name.is_empty()
             || self.session.skills.iter().any(|skill| skill.name == name)
@@ -287,7 +288,7 @@ impl<'a> Assembler<'a> {
             return;
         }
         self.session.skills.push(SkillUse {
-            name,
+            name: name.to_owned(),
             trigger,
             place,
         });
@@ -295,15 +296,14 @@ impl<'a> Assembler<'a> {
 
     /// An instruction file was in force.
     pub(crate) fn instruction_file(&mut self, path: &str) {
-        let path = self.door.note(path);
-        if !path.is_empty() && !self.session.instruction_files.contains(&path) {
-            self.session.instruction_files.push(path);
+        let known = &mut self.session.instruction_files;
+        if !path.is_empty() && !known.iter().any(|one| one == path) {
+            known.push(path.to_owned());
         }
     }
 
     /// A message by that model.
     pub(crate) fn model(&mut self, name: &str) {
-        let name = self.door.note(name);
         match self
             .session
             .models
@@ -311,7 +311,10 @@ impl<'a> Assembler<'a> {
             .find(|model| model.name == name)
         {
             Some(model) => model.messages += 1,
-            None => self.session.models.push(ModelUse { name, messages: 1 }),
+            None => self.session.models.push(ModelUse {
+                name: name.to_owned(),
+                messages: 1,
+            }),
         }
     }
 

@@ -277,7 +277,7 @@ impl Builder<'_> {
             self.assembler.dead_prompt(text, *kind, *images, spot);
         }
         if let RowKind::SlashCommand { name, arguments } = &row.kind {
-            let text = format!("/{name} {arguments}");
+            let text = self.assembler.door.prompt(&format!("/{name} {arguments}"));
             self.assembler
                 .dead_prompt(&text, PromptKind::SlashCommand, 0, spot);
         }
@@ -306,9 +306,9 @@ impl Builder<'_> {
             Some(RowKind::Machine { expands: true, .. } | RowKind::Assistant(_))
         );
         if works {
-            let text = format!("/{name} {arguments}");
+            let text = self.assembler.door.prompt(&format!("/{name} {arguments}"));
             self.assembler
-                .prompt(text.trim(), PromptKind::SlashCommand, 0, spot, None);
+                .prompt(&text, PromptKind::SlashCommand, 0, spot, None);
             self.assembler
                 .skill(name, SkillTrigger::Command, spot.place);
         }

@@ -4,6 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use crate::harvest::Run;
 use crate::report::SkipReason;
 use crate::walk::Found;
@@ -33,8 +35,9 @@ pub(super) fn families(files: Vec<Found>) -> Vec<Vec<Found>> {
     }
     let mut group: Vec<usize> = (0..files.len()).collect();
     let mut owner: HashMap<u64, usize> = HashMap::new();
-    for (index, file) in files.iter().enumerate() {
-        for id in head_ids(&file.path) {
+    let heads: Vec<HashSet<u64>> = files.par_iter().map(|file| head_ids(&file.path)).collect();
+    for (index, ids) in heads.into_iter().enumerate() {
+        for id in ids {
             let other = *owner.entry(id).or_insert(index);
             let (one, other) = (root_of(&mut group, index), root_of(&mut group, other));
             group[one.max(other)] = one.min(other);

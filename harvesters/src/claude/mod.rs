@@ -18,12 +18,14 @@ mod thread;
 mod transcript;
 mod user;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::harvest::Run;
+use crate::harvest::{BATCH, Run};
+use crate::node::{Node, keep_all};
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
@@ -64,10 +66,15 @@ impl Source for ClaudeCode {
         let Ok(projects) = fs_err::canonicalize(root.join("projects")) else {
             return ControlFlow::Continue(());
         };
+        // Folders may be small: families of several are read together.
+        let mut families = Vec::new();
         for folder in folders(&projects, found).into_values() {
-            read_folder(folder, typed.as_ref(), run)?;
+            families.extend(families_of(folder, run));
+            if families.iter().map(Family::bytes).sum::<u64>() >= BATCH {
+                read_families(&std::mem::take(&mut families), typed.as_ref(), run)?;
+            }
         }
-        ControlFlow::Continue(())
+        read_families(&families, typed.as_ref(), run)
     }
 }
 
@@ -132,41 +139,64 @@ fn typed_sessions(root: &Path, run: &Run<'_>) -> Option<HashSet<String>> {
     };
     let mut log = run.open_aside(&file)?;
     let mut ids = HashSet::new();
-    log.each_record(&mut Report::default(), |_, record, _| {
-        if let Some(id) = crate::node::Node::of(record).get("sessionId").text() {
+    log.each_record(keep_all, &mut Report::default(), |_, record, _| {
+        if let Some(id) = Node::of(&record).get("sessionId").text() {
             ids.insert(id.to_owned());
         }
     });
     Some(ids)
 }
 
-/// Reads the sessions of a project folder.
-fn read_folder(
-    folder: Folder,
-    typed: Option<&HashSet<String>>,
-    run: &mut Run<'_>,
-) -> ControlFlow<()> {
+/// Files that are read together, and the sub-agents of their folder.
+struct Family {
+    members: Vec<Found>,
+    /// Files of sub-agents by session.
+    sub_agents: Arc<HashMap<String, Vec<String>>>,
+}
+
+impl Family {
+    fn bytes(&self) -> u64 {
+        self.members.iter().map(|file| file.stamp.size).sum()
+    }
+}
+
+/// The families of a project folder in which something changed.
+fn families_of(folder: Folder, run: &mut Run<'_>) -> Vec<Family> {
     run.report.files_found += (folder.sessions.len() + folder.sub_agents.len()) as u64;
     let everything = folder.sessions.iter().chain(&folder.sub_agents);
     if run.all_unchanged(everything) {
-        return ControlFlow::Continue(());
+        return Vec::new();
     }
     for file in &folder.sub_agents {
         run.report.skip(&file.path, SkipReason::SubAgent, "");
+        run.remember(file);
     }
-    let agents = family::owners(&folder.sub_agents);
-    for members in family::families(folder.sessions) {
-        if run.all_unchanged(members.iter()) {
-            continue;
-        }
-        let transcripts = members
-            .into_iter()
-            .filter_map(|file| Transcript::read(&file, run))
+    let sub_agents = Arc::new(family::owners(&folder.sub_agents));
+    family::families(folder.sessions)
+        .into_iter()
+        .filter(|members| !run.all_unchanged(members.iter()))
+        .map(|members| Family {
+            members,
+            sub_agents: Arc::clone(&sub_agents),
+        })
+        .collect()
+}
+
+/// Reads the sessions of families.
+fn read_families(
+    families: &[Family],
+    typed: Option<&HashSet<String>>,
+    run: &mut Run<'_>,
+) -> ControlFlow<()> {
+    run.each_unit(families, Family::bytes, |family, run| {
+        let transcripts = family
+            .members
+            .iter()
+            .filter_map(|file| Transcript::read(file, run))
             .collect();
-        for related in family::relate(transcripts, run) {
-            let session = build::session(related, &agents, typed, run.door());
-            run.emit(session)?;
-        }
-    }
-    ControlFlow::Continue(())
+        family::relate(transcripts, run)
+            .into_iter()
+            .map(|related| build::session(related, &family.sub_agents, typed, run.door()))
+            .collect()
+    })
 }

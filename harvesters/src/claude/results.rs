@@ -22,6 +22,15 @@ pub(super) struct RawResult {
     pub(super) duration_ms: Option<u64>,
 }
 
+/// What is read of the structured copy of a result.
+pub(super) const STRUCTURED: &[&str] = &[
+    "interrupted",
+    "backgroundTaskId",
+    "filePath",
+    "durationMs",
+    "totalDurationMs",
+];
+
 /// All results in a record.
 pub(super) fn of(record: Node<'_>, door: Door<'_>) -> Vec<RawResult> {
     let structured = record.get("toolUseResult");

@@ -13,6 +13,7 @@ use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::walk::Found;
 
+use super::results;
 use super::row::{self, Row, RowKind, key};
 
 /// A file's rows and what its records say about the session as a whole.
@@ -42,8 +43,8 @@ impl Transcript {
         let door = run.door();
         let mut log = run.open(file)?;
         let mut transcript = Transcript::empty(file.path.clone());
-        log.each_record(&mut run.report, |offset, record, report| {
-            transcript.add(offset, Node::of(record), door, report);
+        log.each_record(skipped, &mut run.report, |offset, record, report| {
+            transcript.add(offset, Node::of(&record), door, report);
         });
         let empty = log.lines.offset() == 0;
         run.close(log);
@@ -186,6 +187,17 @@ impl Transcript {
     /// The row of a record id.
     pub(super) fn row_of(&self, id: u64) -> Option<usize> {
         self.rows_by_id.get(&id).copied()
+    }
+}
+
+/// What is never looked at and may be long: the structured copy of a result but for a
+/// few facts, reasoning, and what a record kind without a conversation holds.
+fn skipped(parent: &str, key: &str) -> bool {
+    match parent {
+        "toolUseResult" => !results::STRUCTURED.contains(&key),
+        "content" => matches!(key, "thinking" | "signature"),
+        "" => matches!(key, "snapshot" | "rendered"),
+        _ => false,
     }
 }
 

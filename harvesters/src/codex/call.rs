@@ -4,12 +4,10 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::Regex;
-use serde_json::Value;
-
-use crate::node::Node;
+use crate::node::{Json, Node};
 use crate::redact::Door;
 use crate::session::CallStatus;
+use regex::Regex;
 
 use super::{content, patch, script};
 
@@ -71,7 +69,7 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
         .get("arguments")
         .str()
         .or_else(|| item.get("input").str());
-    let parsed: Option<Value> = text.and_then(|text| serde_json::from_str(text).ok());
+    let parsed: Option<Json<'_>> = text.and_then(|text| serde_json::from_str(text).ok());
     let arguments = match &parsed {
         Some(value) if value.is_object() => Node::of(value),
         _ => first_object(item, &["arguments", "input", "action"]),
@@ -90,7 +88,7 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
         name: door.note(name),
         arguments: match text {
             Some(text) if parsed.is_none() => {
-                door.arguments(Node::of(&Value::String(text.to_owned())))
+                door.arguments(Node::of(&Json::Text(Cow::Borrowed(text))))
             }
             _ => door.arguments(arguments),
         },
@@ -212,8 +210,9 @@ pub(super) fn output(item: Node<'_>, door: Door<'_>) -> RawOutput {
     let id = item.get("call_id").str().unwrap_or_default().to_owned();
     let raw = item.get("output");
     if let Some(text) = raw.str()
-        && let Ok(value) = serde_json::from_str::<Value>(text)
-        && value.get("metadata").is_some()
+        && text.trim_start().starts_with('{')
+        && let Ok(value) = serde_json::from_str::<Json<'_>>(text)
+        && Node::of(&value).get("metadata").value().is_some()
     {
         return measured(id, Node::of(&value), door);
     }

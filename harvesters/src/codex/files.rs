@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::BufRead as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use serde_json::Value;
+use rayon::prelude::*;
 
 use crate::lines;
-use crate::node::Node;
+use crate::node::{Json, Node};
 use crate::report::{Report, SkipReason};
 use crate::walk::Found;
 
@@ -37,6 +37,9 @@ struct Head {
 pub(super) struct Threads {
     threads: Vec<ThreadFiles>,
     by_id: HashMap<String, usize>,
+    twins: Vec<Found>,
+    /// Sub-agents by the thread that started them.
+    children: HashMap<String, Vec<usize>>,
 }
 
 /// Whether a file name is a rollout's. Temporary files of packing are none.
@@ -55,6 +58,7 @@ impl Threads {
                 .push((file, archived));
         }
         let mut by_thread: BTreeMap<String, Vec<RolloutFile>> = BTreeMap::new();
+        let mut dropped = Vec::new();
         for (name, mut twins) in by_name {
             twins.sort_by_key(|(file, archived)| (is_packed(&file.path), *archived));
             let mut twins = twins.into_iter();
@@ -63,6 +67,7 @@ impl Threads {
             };
             for (twin, _) in twins {
                 report.skip(&twin.path, SkipReason::Twin, "");
+                dropped.push(twin);
             }
             let (thread, is_segment) = thread_of(&name);
             by_thread.entry(thread).or_default().push(RolloutFile {
@@ -72,7 +77,7 @@ impl Threads {
             });
         }
         let threads: Vec<ThreadFiles> = by_thread
-            .into_iter()
+            .into_par_iter()
             .map(|(id, mut files)| {
                 // Names begin with the time: the order of names is the order of writing.
                 files.sort_by(|one, other| {
@@ -91,7 +96,18 @@ impl Threads {
             .enumerate()
             .map(|(index, thread)| (thread.id.clone(), index))
             .collect();
-        Threads { threads, by_id }
+        let mut children: HashMap<String, Vec<usize>> = HashMap::new();
+        for (index, thread) in threads.iter().enumerate() {
+            if let Some(parent) = thread.head.parent.clone().filter(|_| thread.head.sub_agent) {
+                children.entry(parent).or_default().push(index);
+            }
+        }
+        Threads {
+            threads,
+            by_id,
+            twins: dropped,
+            children,
+        }
     }
 
     /// Threads that are sessions of their own.
@@ -110,9 +126,13 @@ impl Threads {
         let mut wanted = vec![id];
         let mut seen = vec![id];
         while let Some(parent) = wanted.pop() {
-            for thread in &self.threads {
-                let child = thread.head.sub_agent && thread.head.parent.as_deref() == Some(parent);
-                if child && !seen.contains(&thread.id.as_str()) {
+            let children = self.children.get(parent).map(Vec::as_slice);
+            for thread in children
+                .unwrap_or_default()
+                .iter()
+                .map(|at| &self.threads[*at])
+            {
+                if !seen.contains(&thread.id.as_str()) {
                     seen.push(&thread.id);
                     wanted.push(&thread.id);
                     files.extend(
@@ -128,12 +148,16 @@ impl Threads {
     }
 
     /// All files of sub-agents.
-    pub(super) fn sub_agent_files(&self) -> Vec<PathBuf> {
+    pub(super) fn sub_agent_files(&self) -> impl Iterator<Item = &Found> {
         self.threads
             .iter()
             .filter(|thread| thread.head.sub_agent)
-            .flat_map(|thread| thread.files.iter().map(|file| file.found.path.clone()))
-            .collect()
+            .flat_map(|thread| thread.files.iter().map(|file| &file.found))
+    }
+
+    /// Files that repeat another one in a second form or place.
+    pub(super) fn twins(&self) -> &[Found] {
+        &self.twins
     }
 }
 
@@ -182,7 +206,7 @@ fn read_head(path: &Path) -> Head {
     let read = std::io::Read::take(reader, LONGEST).read_until(b'\n', &mut line);
     let Ok(value) = read
         .map_err(drop)
-        .and_then(|_| serde_json::from_slice::<Value>(&line).map_err(drop))
+        .and_then(|_| serde_json::from_slice::<Json<'_>>(&line).map_err(drop))
     else {
         return Head::default();
     };

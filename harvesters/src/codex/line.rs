@@ -33,7 +33,7 @@ pub(super) struct Line {
     pub(super) format: Format,
     pub(super) ordinal: Option<u64>,
     pub(super) turn: Option<String>,
-    /// Hash of the payload, to recognise copies in forks.
+    /// Hash of the payload, to recognise copies in forks; 0 where nobody will ask.
     pub(super) payload: u64,
     pub(super) facts: Vec<Fact>,
 }
@@ -155,11 +155,22 @@ pub(super) struct Tokens {
     pub(super) output: u64,
 }
 
-/// Reads one record of a rollout.
+/// What is never looked at and may be long: the program's own instructions and what a
+/// command printed, in a second form. Reasoning stays: copies are recognised by it.
+pub(super) fn skipped(parent: &str, key: &str) -> bool {
+    match parent {
+        "payload" => key == "base_instructions",
+        "item" => matches!(key, "stdout" | "stderr" | "formatted_output"),
+        _ => false,
+    }
+}
+
+/// Reads one record of a rollout. Its payload is hashed on demand.
 pub(super) fn read(
     file: u32,
     offset: u64,
     record: Node<'_>,
+    hashed: bool,
     door: Door<'_>,
     report: &mut Report,
 ) -> Line {
@@ -195,7 +206,7 @@ pub(super) fn read(
         format,
         ordinal,
         turn: turn.map(str::to_owned),
-        payload: hash(body),
+        payload: if hashed { hash(body) } else { 0 },
         facts,
     }
 }

@@ -26,7 +26,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::harvest::Run;
-use crate::node::Node;
+use crate::node::{Node, keep_all};
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
@@ -76,16 +76,25 @@ impl Source for Codex {
                 .map(|ids| ids.into_keys().collect()),
         };
         let threads = Threads::group(found, &mut run.report);
-        for thread in threads.sessions() {
-            if run.all_unchanged(thread.files.iter().map(|file| &file.found)) {
-                continue;
-            }
-            if let Some(session) = build::session(thread, &threads, &index, run) {
-                run.emit(session)?;
-            }
-        }
+        let changed: Vec<_> = threads
+            .sessions()
+            .filter(|thread| !run.all_unchanged(thread.files.iter().map(|file| &file.found)))
+            .collect();
+        run.each_unit(
+            &changed,
+            |thread| thread.files.iter().map(|file| file.found.stamp.size).sum(),
+            |thread, run| {
+                build::session(thread, &threads, &index, run)
+                    .into_iter()
+                    .collect()
+            },
+        )?;
         for file in threads.sub_agent_files() {
-            run.report.skip(&file, SkipReason::SubAgent, "");
+            run.report.skip(&file.path, SkipReason::SubAgent, "");
+            run.remember(file);
+        }
+        for twin in threads.twins() {
+            run.remember(twin);
         }
         ControlFlow::Continue(())
     }
@@ -118,8 +127,8 @@ fn texts_by_id(
     let door = run.door();
     let mut log = run.open_aside(&file)?;
     let mut texts = HashMap::new();
-    log.each_record(&mut Report::default(), |_, record, _| {
-        let record = Node::of(record);
+    log.each_record(keep_all, &mut Report::default(), |_, record, _| {
+        let record = Node::of(&record);
         if let (Some(id), Some(text)) = (record.get(id).text(), record.get(text).text()) {
             texts.insert(id.to_owned(), door.note(text));
         }

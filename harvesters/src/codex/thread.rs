@@ -39,7 +39,7 @@ impl Thread {
             let Some(mut log) = run.open(&file.found) else {
                 continue;
             };
-            read_file(index, &mut log, door, &mut run.report, &mut lines);
+            read_file(index, &mut log, false, door, &mut run.report, &mut lines);
             run.close(log);
         }
         let mut thread = Thread::of(lines)?;
@@ -54,7 +54,7 @@ impl Thread {
         let mut lines = Vec::new();
         for (index, file) in files.iter().enumerate() {
             if let Some(mut log) = run.open_aside(&file.found) {
-                read_file(index, &mut log, door, &mut report, &mut lines);
+                read_file(index, &mut log, true, door, &mut report, &mut lines);
             }
         }
         Thread::of(lines)
@@ -219,18 +219,30 @@ impl Thread {
     }
 }
 
-/// Reads one file's lines. A repeated ordinal is a repeated line.
+/// Reads one file's lines. A repeated ordinal is a repeated line. Payloads are compared
+/// between a fork and its parent only: a thread that names none needs no hashes.
 fn read_file(
     index: usize,
     log: &mut OpenLog,
+    is_parent: bool,
     door: crate::redact::Door<'_>,
     report: &mut Report,
     lines: &mut Vec<Line>,
 ) {
     let file = u32::try_from(index).unwrap_or(u32::MAX);
     let mut ordinals = HashSet::new();
-    log.each_record(report, |offset, record, report| {
-        let line = line::read(file, offset, Node::of(record), door, report);
+    let mut hashed = true;
+    let mut has_head = is_parent;
+    log.each_record(line::skipped, report, |offset, record, report| {
+        let line = line::read(file, offset, Node::of(&record), hashed, door, report);
+        let head = line.facts.iter().find_map(|fact| match fact {
+            Fact::Meta(meta) => Some(meta),
+            _ => None,
+        });
+        if let Some(meta) = head.filter(|_| !has_head) {
+            has_head = true;
+            hashed = meta.forked_from.is_some();
+        }
         if line.ordinal.is_none_or(|ordinal| ordinals.insert(ordinal)) {
             lines.push(line);
         }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::Redactor;
-use crate::node::Node;
+use crate::node::{Json, Node};
 
 /// How long texts may be that are kept, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -76,6 +76,11 @@ impl Door<'_> {
         self.head(raw.trim(), self.limits.note)
     }
 
+    /// A note out of text that went through the door already.
+    pub(crate) fn shorten(self, text: &str) -> String {
+        cut(text.trim(), self.limits.note).to_owned()
+    }
+
     /// Cuts output that went through the door already to what is kept.
     pub(crate) fn keep(self, output: String) -> String {
         let limit = self.limits.result;
@@ -96,38 +101,45 @@ impl Door<'_> {
     /// written file of megabytes is not redacted for the sake of 500 characters.
     pub(crate) fn arguments(self, raw: Node<'_>) -> String {
         let text = match raw.value() {
-            None | Some(Value::Null) => return String::new(),
-            Some(Value::String(text)) => return self.head(text.trim(), self.limits.arguments),
+            None | Some(Json::Null) => return String::new(),
+            Some(Json::Text(text)) => return self.head(text.trim(), self.limits.arguments),
             Some(value) => self.brief(value, 0).to_string(),
         };
         cut(&text, self.limits.arguments).to_owned()
     }
 
     /// The value with redacted, shortened texts.
-    fn brief(self, value: &Value, depth: usize) -> Value {
+    fn brief(self, value: &Json<'_>, depth: usize) -> Value {
         const DEEPEST: usize = 4;
         const MOST_ITEMS: usize = 12;
         match value {
-            Value::String(text) => Value::String(self.head(text, self.limits.arguments)),
-            Value::Array(_) | Value::Object(_) if depth >= DEEPEST => Value::String("…".to_owned()),
-            Value::Array(items) => items
+            Json::Text(text) => Value::String(self.head(text, self.limits.arguments)),
+            Json::List(_) | Json::Object(_) if depth >= DEEPEST => Value::String("…".to_owned()),
+            Json::List(items) => items
                 .iter()
                 .take(MOST_ITEMS)
                 .map(|item| self.brief(item, depth + 1))
                 .collect(),
-            Value::Object(members) => Value::Object(
+            Json::Object(members) => Value::Object(
                 members
                     .iter()
                     .take(MOST_ITEMS)
                     .map(|(key, member)| {
                         let member = self.brief(member, depth + 1);
                         let key = self.head(key, self.limits.arguments);
-                        let member = self.redactor.redact_member(&key, &member);
+                        // The texts in it are redacted; the name alone may hide all of it.
+                        let member = match super::hides(&key, &member) {
+                            true => super::hidden(),
+                            false => member,
+                        };
                         (key, member)
                     })
                     .collect(),
             ),
-            other => other.clone(),
+            Json::Null => Value::Null,
+            Json::Bool(flag) => Value::Bool(*flag),
+            Json::Int(number) => Value::from(*number),
+            Json::Float(number) => Value::from(*number),
         }
     }
 

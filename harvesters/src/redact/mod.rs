@@ -1,7 +1,7 @@
 //! Redaction at the door: no secret leaves a reader.
 //!
 //! One engine for all text of all sources. A pass over the text finds which rules'
-//! keywords occur; only those rules' patterns run, each in linear time; what they find
+//! keywords occur, and where they can belong to a secret; only those rules' patterns run, each in linear time; what they find
 //! is merged and replaced by `[redacted:kind]`. Names stay (`STRIPE_KEY=[redacted:…]`),
 //! so a reader still sees what was there. Redacting twice changes nothing.
 //!
@@ -9,6 +9,7 @@
 //! key is still a key.
 
 mod door;
+mod hit;
 mod plausible;
 mod rules;
 
@@ -65,6 +66,7 @@ pub struct Redactor {
 struct Compiled {
     name: Cow<'static, str>,
     pattern: Regex,
+    near: hit::Near,
     check: plausible::Check,
 }
 
@@ -99,6 +101,7 @@ impl Redactor {
                 Ok(Compiled {
                     name: Cow::Owned(placeholder_name(&rule.name)),
                     pattern,
+                    near: hit::anywhere,
                     check: plausible::any,
                 })
             })
@@ -123,6 +126,7 @@ impl Redactor {
             rules.push(Compiled {
                 name: Cow::Borrowed(rule.name),
                 pattern,
+                near: rule.near,
                 check: rule.check,
             });
         }
@@ -179,14 +183,20 @@ impl Redactor {
         Some(out)
     }
 
-    /// The rules of which a keyword occurs in the text, in the order of the table.
+    /// The rules of which a keyword occurs where it can belong to a match, in the order of the table.
     fn candidates(&self, text: &str) -> Vec<usize> {
         let Some(keywords) = &self.keywords else {
             return (0..self.rules.len()).collect();
         };
         let mut wanted = vec![false; self.rules.len()];
         for found in keywords.find_overlapping_iter(text) {
-            wanted[self.keyword_rules[found.pattern().as_usize()]] = true;
+            let rule = self.keyword_rules[found.pattern().as_usize()];
+            wanted[rule] = wanted[rule]
+                || (self.rules[rule].near)(hit::Hit {
+                    text: text.as_bytes(),
+                    start: found.start(),
+                    end: found.end(),
+                });
         }
         for rule in &self.always {
             wanted[*rule] = true;
@@ -213,9 +223,9 @@ impl Redactor {
                 end: to,
             };
             let fresh = !value.is_empty()
+                && (compiled.check)(around)
                 && !value.contains(PLACEHOLDER)
-                && !inside_placeholder(text, start)
-                && (compiled.check)(around);
+                && !inside_placeholder(text, start);
             if fresh {
                 found.push(Secret {
                     start,
@@ -251,15 +261,32 @@ impl Redactor {
     }
 
     /// Redacts the member of that name.
-    pub(crate) fn redact_member(&self, key: &str, member: &Value) -> Value {
-        let done = member
-            .as_str()
-            .is_some_and(|text| text.starts_with(PLACEHOLDER));
-        if !done && promises_secret(key) {
-            return Value::String(format!("{PLACEHOLDER}secret]"));
+    fn redact_member(&self, key: &str, member: &Value) -> Value {
+        if hides(key, member) {
+            return hidden();
         }
         self.redact_value(member)
     }
+}
+
+/// Whether a member is hidden whole: its name promises a secret, and it is not hidden yet.
+fn hides(key: &str, member: &Value) -> bool {
+    promises_secret(key) && !member.as_str().is_some_and(is_placeholder)
+}
+
+/// What stands for a member that is hidden whole.
+fn hidden() -> Value {
+    Value::String(format!("{PLACEHOLDER}secret]"))
+}
+
+/// Whether a text is a placeholder and nothing more.
+fn is_placeholder(text: &str) -> bool {
+    text.strip_prefix(PLACEHOLDER)
+        .and_then(|rest| rest.strip_suffix(']'))
+        .is_some_and(|name| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        })
 }
 
 /// Compiles a built-in pattern. They are about ASCII: without Unicode classes the
@@ -307,9 +334,9 @@ fn unquote(value: &str, start: usize) -> (&str, usize) {
 
 /// Whether the position lies within a placeholder.
 fn inside_placeholder(text: &str, position: usize) -> bool {
-    text[..position]
-        .rfind(PLACEHOLDER)
-        .is_some_and(|open| !text[open..position].contains(']'))
+    // No name of a kind has brackets in it: the nearest one decides.
+    memchr::memrchr2(b'[', b']', &text.as_bytes()[..position])
+        .is_some_and(|bracket| text[bracket..].starts_with(PLACEHOLDER))
 }
 
 /// A name as it may stand in a placeholder.

@@ -108,9 +108,10 @@ pub(crate) fn secret(found: Found<'_>) -> bool {
     if value.quoted {
         return true;
     }
-    let name = found
-        .before()
-        .trim_end_matches([' ', '='])
+    // Only the end of the name is looked at.
+    const LONGEST_END: usize = 16;
+    let name = found.before().trim_end_matches([' ', '=']);
+    let name = name[name.ceil_char_boundary(name.len().saturating_sub(LONGEST_END))..]
         .to_ascii_lowercase();
     let one_word = (name.ends_with("token") || name.ends_with("secret"))
         && !name.ends_with("_token")

@@ -161,6 +161,12 @@ proptest! {
     }
 
     #[test]
+    fn a_look_at_keywords_spares_work_and_misses_nothing(text in redactable()) {
+        let all_rules = Redactor { keywords: None, ..Redactor::new() };
+        prop_assert_eq!(Redactor::new().redact(&text), all_rules.redact(&text));
+    }
+
+    #[test]
     fn any_text_is_redacted_without_panic(text in any::<String>()) {
         let _ = Redactor::new().redact(&text);
     }
@@ -185,6 +191,24 @@ fn redactable() -> impl Strategy<Value = String> {
             "@",
             "://",
             "key",
+            "_key_id",
+            "secret_access",
+            "apikey",
+            "api key",
+            "password",
+            "token",
+            "token is ",
+            "a1b2c3d4-fake",
+            "conn_string",
+            "sk_",
+            "SK",
+            "pat",
+            "re_",
+            "?",
+            "&",
+            "0123456789abcdef0123456789abcdef",
+            "0123456789abcdef_",
+            "\t",
             "Bearer ",
             "x",
             "]",
@@ -192,4 +216,12 @@ fn redactable() -> impl Strategy<Value = String> {
         ]),
     ];
     proptest::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+#[test]
+fn a_placeholder_before_a_value_does_not_save_it() {
+    let value = serde_json::json!({"password": "[redacted:jwt] hunter2-fake"});
+    let redacted = Redactor::new().redact_value(&value);
+    assert_eq!(redacted["password"], "[redacted:secret]");
+    assert_eq!(Redactor::new().redact_value(&redacted), redacted);
 }

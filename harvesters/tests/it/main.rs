@@ -7,5 +7,6 @@
 
 mod bad_input;
 mod generated_corpus;
+mod order;
 mod parity;
 mod sessions_truth;

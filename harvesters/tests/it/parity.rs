@@ -62,23 +62,6 @@ fn foreign_sessions_are_the_originals() {
     }
 }
 
-#[test]
-fn feedback_signals_are_the_originals() {
-    for case in cases("feedback") {
-        let found = noise::feedback_signals(
-            text(&case, "text"),
-            text(&case, "extra_negative"),
-            text(&case, "extra_positive"),
-        );
-        assert_eq!(
-            case["expected"],
-            serde_json::json!(found),
-            "{}",
-            case["name"]
-        );
-    }
-}
-
 /// What the original redacts and we leave, on purpose.
 const LEFT_ON_PURPOSE: &[&str] = &[
     // A key inside a word: with it, "risk-averse-people" is one too.

@@ -6,15 +6,16 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::bench::check::id_of;
 use crate::bench::error::DataError;
-use crate::bench::layout::{Counts, NAMES, Rows};
+use crate::bench::layout::{Counts, MANIFEST, Rows};
 use crate::bench::raw;
 
 /// What an item has, in this order.
@@ -134,7 +135,8 @@ impl Materialiser {
         }
     }
 
-    /// Looks at every row of a JSON or JSONL file, or of all such files below a folder.
+    /// Looks at every row of a JSON or JSONL file (`.jsonl.gz` too), or of all such files below a
+    /// folder.
     ///
     /// # Errors
     /// [`DataError`] when something cannot be read, and as [`Materialiser::see`].
@@ -145,8 +147,18 @@ impl Materialiser {
             }
             return Ok(());
         }
-        if raw::suffix(path) == "jsonl" {
-            return self.see_lines(path);
+        let open = || File::open(path).map_err(|error| DataError::read(path, error.to_string()));
+        match raw::suffix(path) {
+            "jsonl" => return self.see_lines(path, open()?),
+            "gz" => return self.see_lines(path, MultiGzDecoder::new(open()?)),
+            "parquet" => {
+                return Err(DataError::read(
+                    path,
+                    "Parquet is not read; write it out as JSON Lines, for example with pandas: \
+                     read_parquet(FILE).to_json(\"rows.jsonl\", orient=\"records\", lines=True)",
+                ));
+            }
+            _ => {}
         }
         let text = skillopt_files::read_text(path, raw::MAX_FILE_BYTES)
             .map_err(|error| DataError::read(path, error.to_string()))?;
@@ -156,9 +168,7 @@ impl Materialiser {
         Ok(())
     }
 
-    fn see_lines(&mut self, path: &Path) -> Result<(), DataError> {
-        use std::io::Read as _;
-        let file = File::open(path).map_err(|error| DataError::read(path, error.to_string()))?;
+    fn see_lines(&mut self, path: &Path, file: impl Read) -> Result<(), DataError> {
         let mut reader = BufReader::with_capacity(1 << 20, file);
         let mut line = Vec::new();
         for number in 1.. {
@@ -225,23 +235,32 @@ fn key_text(key: &Value) -> Option<String> {
 /// The data files below a folder, one level of folders deep, by path. What is a split folder's
 /// manifest is none.
 fn files_below(folder: &Path) -> Result<Vec<PathBuf>, DataError> {
-    let mut files = raw::data_files(folder)?;
-    files.retain(|file| !file.ends_with(crate::bench::layout::MANIFEST));
-    let mut folders: Vec<PathBuf> = fs_err::read_dir(folder)
-        .map_err(|error| DataError::read(folder, error.to_string()))?
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .filter(|path| path.is_dir())
-        .collect();
-    folders.sort();
-    for folder in folders {
-        files.extend(raw::data_files(&folder)?);
+    let list = |folder: &Path| -> Result<Vec<PathBuf>, DataError> {
+        let entries = fs_err::read_dir(folder)
+            .map_err(|error| DataError::read(folder, error.to_string()))?
+            .filter_map(|entry| entry.ok().map(|entry| entry.path()));
+        let mut paths: Vec<PathBuf> = entries.collect();
+        paths.sort();
+        Ok(paths)
+    };
+    let is_data = |path: &PathBuf| {
+        matches!(raw::suffix(path), "json" | "jsonl" | "gz" | "parquet")
+            && !path.ends_with(MANIFEST)
+            && path.is_file()
+    };
+    let mut files = Vec::new();
+    for path in list(folder)? {
+        if path.is_dir() {
+            files.extend(list(&path)?.into_iter().filter(is_data));
+        } else if is_data(&path) {
+            files.push(path);
+        }
     }
     if files.is_empty() {
-        let wanted = format!(
-            "there is no *.json or *.jsonl file in it; name the data of {}",
-            NAMES.join(", ")
-        );
-        return Err(DataError::read(folder, wanted));
+        return Err(DataError::read(
+            folder,
+            "there is no *.json, *.jsonl or *.jsonl.gz file in it",
+        ));
     }
     Ok(files)
 }
@@ -274,6 +293,25 @@ mod tests {
                 std::slice::from_ref(&item)
             );
         }
+    }
+
+    #[test]
+    fn compressed_lines_are_read_and_other_forms_say_what_to_do() {
+        use std::io::Write as _;
+        let dir = tempfile::tempdir().unwrap();
+        let file = File::create(dir.path().join("rows.jsonl.gz")).unwrap();
+        let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+        let row = json!({"key": 7, "question": "q", "context": "c", "answers": ["a"]});
+        writeln!(gzip, "{row}").unwrap();
+        gzip.finish().unwrap();
+        let mut materialiser = Materialiser::new(&manifest(&["7"])).unwrap();
+        materialiser.see_path(dir.path()).unwrap();
+        assert_eq!(materialiser.finish().unwrap().train[0]["id"], "7");
+
+        std::fs::write(dir.path().join("rows.parquet"), "PAR1").unwrap();
+        let mut materialiser = Materialiser::new(&manifest(&["7"])).unwrap();
+        let error = materialiser.see_path(dir.path()).unwrap_err().to_string();
+        assert!(error.contains("JSON Lines"), "{error}");
     }
 
     #[test]

@@ -53,6 +53,15 @@ impl SearchQa {
         })
     }
 
+    /// How many characters the model is sent for an item under a skill.
+    ///
+    /// # Errors
+    /// When the item lacks its question or its answers.
+    pub fn prompt_chars(item: &Item, skill: &str) -> Result<usize, DataError> {
+        let prompt = Question::of(item)?.prompt();
+        Ok(system_prompt(skill).chars().count() + prompt.chars().count())
+    }
+
     fn request(&self, question: &Question<'_>, skill: &str, sample: &str) -> ChatRequest {
         ChatRequest {
             stage: "rollout",

@@ -141,8 +141,19 @@ impl<'a> Reader<'a> {
         range: std::ops::RangeInclusive<f64>,
         default: f64,
     ) -> Result<f64, ConfigError> {
+        let number = self.optional_number(name, range)?.unwrap_or(default);
+        self.settle(name, number);
+        Ok(number)
+    }
+
+    /// A number within a range that need not be there.
+    pub(super) fn optional_number(
+        &mut self,
+        name: &str,
+        range: std::ops::RangeInclusive<f64>,
+    ) -> Result<Option<f64>, ConfigError> {
         let number = match self.raw(name) {
-            None => Some(default),
+            None => return Ok(None),
             Some(Value::Number(number)) => number.as_f64(),
             // `1e-1` is text in YAML 1.1 and a number to everybody who writes it.
             Some(Value::String(text)) => text.trim().parse().ok(),
@@ -162,7 +173,7 @@ impl<'a> Reader<'a> {
             ));
         }
         self.settle(name, number);
-        Ok(number)
+        Ok(Some(number))
     }
 
     /// True or false. Other values are errors rather than one of the two (W-C6).

@@ -72,6 +72,16 @@ pub struct Projects {
     pub paths: Vec<PathBuf>,
 }
 
+/// A person's own words for how the work went, in whatever language they write.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct FeedbackPhrases {
+    /// It did not work.
+    pub negative: Vec<String>,
+    /// It did.
+    pub positive: Vec<String>,
+}
+
 /// The skill document that a night may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]

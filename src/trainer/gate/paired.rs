@@ -4,7 +4,6 @@
 use futures::future::{join_all, try_join};
 
 use super::{Gate, Judged, SELECTION_SAMPLE, means};
-use crate::skill::hash::skill_hash;
 use crate::trainer::candidate::Candidate;
 use crate::trainer::confident::{ConfidentSettings, ConfidentTest, Decision, Draw};
 use crate::trainer::environment::{Environment, Rollout};
@@ -40,7 +39,9 @@ impl Gate<'_> {
         settings: &ConfidentSettings,
     ) -> Result<Judged, TrainError> {
         let setup = |error: &dyn std::error::Error| TrainError::Setup(error.to_string());
-        let mut test = ConfidentTest::new(self.items.len(), self.test_seed(candidate), *settings)
+        // The same seed for every candidate: their tests ask for the same repeats of the current
+        // skill, and the journal answers those.
+        let mut test = ConfidentTest::new(self.items.len(), self.seed.cast_unsigned(), *settings)
             .map_err(|error| setup(&error))?;
         let mut before = Side::new(self.items.len());
         let mut after = Side::new(self.items.len());
@@ -173,12 +174,5 @@ impl Gate<'_> {
                 .collect(),
             estimate: Some(estimate),
         }
-    }
-
-    /// Tests of different candidates draw differently; the same one draws the same again.
-    fn test_seed(&self, candidate: &Candidate) -> u64 {
-        let key = format!("{}/{}", self.seed, candidate.hash);
-        let digest = skill_hash(&key);
-        u64::from_str_radix(&digest, 16).unwrap_or_default()
     }
 }

@@ -11,6 +11,7 @@ mod products;
 mod services;
 mod shapes;
 
+use super::hit::{self, Near};
 use super::plausible::{self, Check};
 
 /// One kind of secret.
@@ -26,6 +27,8 @@ pub struct Rule {
     pub example: &'static str,
     /// A text in which it must find nothing.
     pub counter_example: &'static str,
+    /// Whether a keyword can belong to a match where it stands.
+    pub(crate) near: Near,
     /// A further test of the value.
     pub(crate) check: Check,
 }
@@ -44,6 +47,7 @@ const fn row(
         pattern,
         example,
         counter_example,
+        near: hit::anywhere,
         check: plausible::any,
     }
 }

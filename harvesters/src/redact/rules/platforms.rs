@@ -1,6 +1,7 @@
 //! Model vendors, code hosts, clouds, chat.
 
 use super::{Rule, row};
+use crate::redact::hit;
 
 /// Model vendors, code hosts, clouds, chat.
 pub(super) const PLATFORMS: &[Rule] = &[
@@ -46,13 +47,16 @@ pub(super) const PLATFORMS: &[Rule] = &[
         "sk-proj-FAKEFAKEFAKEFAKEFAKEFAKE",
         "a risk-averse task-list",
     ),
-    row(
-        "elevenlabs-key",
-        &["sk_"],
-        r"\bsk_[0-9a-f]{48}\b",
-        "sk_000000000000000000000000000000000000000000fa6e00",
-        "sk_buff in the kernel",
-    ),
+    Rule {
+        near: hit::letters_follow::<48>,
+        ..row(
+            "elevenlabs-key",
+            &["sk_"],
+            r"\bsk_[0-9a-f]{48}\b",
+            "sk_000000000000000000000000000000000000000000fa6e00",
+            "sk_buff in the kernel",
+        )
+    },
     row(
         "stripe-key",
         &[
@@ -306,13 +310,16 @@ pub(super) const PLATFORMS: &[Rule] = &[
         "0000000000:AAFAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKE0",
         "12:AA:34",
     ),
-    row(
-        "twilio-key",
-        &["sk"],
-        r"\bSK[0-9a-f]{32}\b",
-        "SK0000000000000000000000000000fa6e",
-        "SK0000",
-    ),
+    Rule {
+        near: hit::letters_follow::<32>,
+        ..row(
+            "twilio-key",
+            &["sk"],
+            r"\bSK[0-9a-f]{32}\b",
+            "SK0000000000000000000000000000fa6e",
+            "SK0000",
+        )
+    },
     row(
         "sendgrid-key",
         &["sg."],

@@ -1,6 +1,7 @@
 //! Monitoring, products, payments.
 
 use super::{Rule, row};
+use crate::redact::hit;
 
 /// Monitoring, products, payments.
 pub(super) const PRODUCTS: &[Rule] = &[
@@ -67,13 +68,16 @@ pub(super) const PRODUCTS: &[Rule] = &[
         "ntn_FAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKE000",
         "secret_key_base",
     ),
-    row(
-        "airtable-token",
-        &["pat"],
-        r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b",
-        "patFAKEFAKEFAKE00.000000000000000000000000000000000000000000000000000000000000fa6e",
-        "patience.txt",
-    ),
+    Rule {
+        near: hit::letters_follow::<14>,
+        ..row(
+            "airtable-token",
+            &["pat"],
+            r"\bpat[A-Za-z0-9]{14}\.[0-9a-f]{64}\b",
+            "patFAKEFAKEFAKE00.000000000000000000000000000000000000000000000000000000000000fa6e",
+            "patience.txt",
+        )
+    },
     row(
         "figma-token",
         &["figd_", "figo_"],

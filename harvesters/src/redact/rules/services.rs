@@ -1,6 +1,7 @@
 //! Mail, packages, builds, infrastructure.
 
 use super::{Rule, row};
+use crate::redact::hit;
 
 /// Mail, packages, builds, infrastructure.
 pub(super) const SERVICES: &[Rule] = &[
@@ -25,13 +26,16 @@ pub(super) const SERVICES: &[Rule] = &[
         "xkeysib-000000000000000000000000000000000000000000000000000000000000fa6e-FAKEFAKEFAKEFAKE",
         "xkeysib-",
     ),
-    row(
-        "resend-key",
-        &["re_"],
-        r"\bre_[A-Za-z0-9]{7,10}_[A-Za-z0-9]{20,}",
-        "re_FAKEFAKE_FAKEFAKEFAKEFAKEFAKE0001",
-        "re_compile_pattern",
-    ),
+    Rule {
+        near: hit::letters_follow::<7>,
+        ..row(
+            "resend-key",
+            &["re_"],
+            r"\bre_[A-Za-z0-9]{7,10}_[A-Za-z0-9]{20,}",
+            "re_FAKEFAKE_FAKEFAKEFAKEFAKEFAKE0001",
+            "re_compile_pattern",
+        )
+    },
     row(
         "postmark-token",
         &["postmark"],

@@ -1,7 +1,7 @@
 //! Shapes that any secret may have: headers, addresses, flags, files.
 
 use super::{Rule, row};
-use crate::redact::plausible;
+use crate::redact::{hit, plausible};
 
 /// Shapes that any secret may have: headers, addresses, flags, files.
 pub(super) const SHAPES: &[Rule] = &[
@@ -33,13 +33,16 @@ pub(super) const SHAPES: &[Rule] = &[
         "https://FAKEFAKEFAKEFAKEFAKE0001@git.example.com/x.git",
         "https://git@example.com/x.git",
     ),
-    row(
-        "url-query-secret",
-        &["?", "&"],
-        r"(?i)[?&](?:access_token|auth_token|token|api_?key|key|secret|signature|x-amz-signature|x-amz-security-token|x-goog-signature|code|client_secret|password|pwd)=(?P<v>[A-Za-z0-9%._~+/-]{12,}={0,2})",
-        "https://api.example.com/v1?user=1&api_key=fake00000000fake",
-        "https://example.com/?key=short",
-    ),
+    Rule {
+        near: hit::in_query,
+        ..row(
+            "url-query-secret",
+            &["?", "&"],
+            r"(?i)[?&](?:access_token|auth_token|token|api_?key|key|secret|signature|x-amz-signature|x-amz-security-token|x-goog-signature|code|client_secret|password|pwd)=(?P<v>[A-Za-z0-9%._~+/-]{12,}={0,2})",
+            "https://api.example.com/v1?user=1&api_key=fake00000000fake",
+            "https://example.com/?key=short",
+        )
+    },
     Rule {
         check: plausible::schemed,
         ..row(
