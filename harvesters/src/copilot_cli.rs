@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::clock;
-use crate::database::{self, Database};
+use crate::database::Database;
 use crate::events::Teller;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
@@ -147,15 +147,7 @@ fn workspace(file: &Found) -> Vec<(String, String)> {
 
 /// Sessions that only the database knows.
 fn stored(path: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFlow<()> {
-    let files = database::files(path, &mut run.report);
-    let Some(file) = files.first() else {
-        return ControlFlow::Continue(());
-    };
-    run.report.files_found += 1;
-    if run.all_unchanged(files.iter()) {
-        return ControlFlow::Continue(());
-    }
-    let Some(database) = Database::open(&files, run) else {
+    let Some((database, file)) = Database::changed(path, run) else {
         return ControlFlow::Continue(());
     };
     let mut sessions = Vec::new();
@@ -170,7 +162,7 @@ fn stored(path: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFlo
     }
     for row in sessions {
         run.report.records += 1;
-        match stored_session(&database, &row, file, run) {
+        match stored_session(&database, &row, &file, run) {
             Ok(session) => run.emit(session)?,
             Err(reason) => run.report.skip(&file.path, SkipReason::Database, &reason),
         }

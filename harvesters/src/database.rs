@@ -78,6 +78,18 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
 }
 
 impl Database {
+    /// Opens the database at a path, unless there is none or nothing in it changed, and
+    /// tells its file.
+    pub(crate) fn changed(path: &Path, run: &mut Run<'_>) -> Option<(Database, Found)> {
+        let files = files(path, &mut run.report);
+        let file = files.first()?.clone();
+        run.report.files_found += 1;
+        if run.all_unchanged(files.iter()) {
+            return None;
+        }
+        Some((Database::open(&files, run)?, file))
+    }
+
     /// Opens a copy of a database; what goes wrong is noted. Its files are remembered as
     /// read.
     pub(crate) fn open(files: &[Found], run: &mut Run<'_>) -> Option<Database> {

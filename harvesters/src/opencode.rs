@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
-use crate::database::{self, Database};
+use crate::database::Database;
 use crate::harvest::Run;
 use crate::node::{Json, Node};
 use crate::origin;
@@ -81,15 +81,7 @@ fn databases(root: &Path) -> Vec<PathBuf> {
 
 /// Reads a database.
 fn stored(path: &Path, known: &mut HashSet<String>, run: &mut Run<'_>) -> ControlFlow<()> {
-    let files = database::files(path, &mut run.report);
-    let Some(file) = files.first() else {
-        return ControlFlow::Continue(());
-    };
-    run.report.files_found += 1;
-    if run.all_unchanged(files.iter()) {
-        return ControlFlow::Continue(());
-    }
-    let Some(database) = Database::open(&files, run) else {
+    let Some((database, file)) = Database::changed(path, run) else {
         return ControlFlow::Continue(());
     };
     let mut sessions = Vec::new();
@@ -121,7 +113,7 @@ fn stored(path: &Path, known: &mut HashSet<String>, run: &mut Run<'_>) -> Contro
         let revert = parsed(row.get("revert"));
         let mut teller = Teller::new(run.door(), id, Node::of(&revert));
         let facts = &mut teller.assembler.session;
-        describe(facts, run.door(), row, file);
+        describe(facts, run.door(), row, &file);
         facts.sub_agents = children.get(id).copied().unwrap_or_default();
         facts.started = clock::time(row.get("time_created"));
         facts.ended = clock::time(row.get("time_updated"));
