@@ -8,9 +8,11 @@
 
 mod data_command;
 mod harvest;
+mod incremental;
 mod machine;
 mod model_server;
 mod night;
 mod parity;
 mod review;
+mod secrets;
 mod train;
