@@ -10,7 +10,7 @@ use crate::model_server::{Asked, ModelServer};
 
 /// A target that answers in few words once the skill says so, and an optimizer that proposes this
 /// first and something else afterwards. Replies depend on nothing but the request.
-fn brief_answers(asked: &Asked) -> Result<String, u16> {
+pub(crate) fn brief_answers(asked: &Asked) -> Result<String, u16> {
     if asked.system.contains("You improve a skill document") {
         let content = if asked.user.contains("- Answer in few words.") {
             format!("- Note {}.", asked.user.len() % 7)
@@ -47,12 +47,12 @@ env: {name: searchqa, split_mode: split_dir, split_dir: data, workers: 1}
 ";
 
 /// SearchQA items whose gold answer is `gold`.
-fn items(prefix: &str, count: usize) -> String {
+pub(crate) fn items(prefix: &str, count: usize) -> String {
     let rows: Vec<_> = (0..count)
         .map(|n| {
             serde_json::json!({
                 "id": format!("{prefix}{n}"),
-                "question": format!("What is it{}?", "x".repeat(n % 5)),
+                "question": format!("What is item {prefix}{n}?{}", "x".repeat(n % 5)),
                 "context": "[DOC] [TLE] t [PAR] gold",
                 "answers": ["gold"],
             })
@@ -62,8 +62,13 @@ fn items(prefix: &str, count: usize) -> String {
 }
 
 fn benchmark() -> Machine {
+    benchmark_of(24, 8, 4)
+}
+
+/// A machine with a benchmark of so many items.
+pub(crate) fn benchmark_of(train: usize, selection: usize, test: usize) -> Machine {
     let machine = Machine::new();
-    for (split, count) in [("train", 24), ("val", 8), ("test", 4)] {
+    for (split, count) in [("train", train), ("val", selection), ("test", test)] {
         machine.write(
             &format!("home/data/{split}/items.json"),
             &items(split, count),
@@ -73,7 +78,7 @@ fn benchmark() -> Machine {
     machine
 }
 
-async fn with_model(machine: &mut Machine) -> ModelServer {
+pub(crate) async fn with_model(machine: &mut Machine) -> ModelServer {
     let server = ModelServer::start(brief_answers).await;
     machine.set("OPENAI_COMPATIBLE_BASE_URL", &server.url());
     machine.set("OPENAI_COMPATIBLE_API_KEY", "test-key");
@@ -81,7 +86,7 @@ async fn with_model(machine: &mut Machine) -> ModelServer {
 }
 
 /// A run's history without its times.
-fn history(machine: &Machine, run: &str) -> Value {
+pub(crate) fn history(machine: &Machine, run: &str) -> Value {
     let text = std::fs::read_to_string(machine.path(&format!("home/{run}/history.json"))).unwrap();
     let mut history: Value = serde_json::from_str(&text).unwrap();
     for record in history.as_array_mut().unwrap() {
@@ -92,7 +97,7 @@ fn history(machine: &Machine, run: &str) -> Value {
     history
 }
 
-fn best_skill(machine: &Machine, run: &str) -> String {
+pub(crate) fn best_skill(machine: &Machine, run: &str) -> String {
     std::fs::read_to_string(machine.path(&format!("home/{run}/best_skill.md"))).unwrap()
 }
 

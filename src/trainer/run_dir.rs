@@ -201,6 +201,29 @@ impl RunDir {
         write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
     }
 
+    /// Adds a line to a file with one line a step; a step that runs again replaces its line.
+    fn line_of_step(&self, name: &str, line: &Value) -> io::Result<()> {
+        let path = self.root.join(name);
+        let before = if path.exists() {
+            skillopt_files::read_text(&path, MAX_STATE_BYTES).map_err(io::Error::other)?
+        } else {
+            String::new()
+        };
+        let of_other_step = |text: &&str| {
+            serde_json::from_str(text).is_ok_and(|other: Value| other["step"] != line["step"])
+        };
+        let mut text = String::new();
+        for line in before
+            .lines()
+            .filter(of_other_step)
+            .chain([line.to_string().as_str()])
+        {
+            text += line;
+            text.push('\n');
+        }
+        self.text(name, &text)
+    }
+
     fn json(&self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
         write_atomic_json(&self.root.join(name), &value).map_err(io::Error::other)
     }
@@ -260,7 +283,7 @@ impl Observer for RunDir {
                     &mut line,
                     serde_json::to_value(decision).map_err(io::Error::other)?,
                 );
-                self.line("lr_history.jsonl", &line)?;
+                self.line_of_step("lr_history.jsonl", &line)?;
             }
             Event::NotesFlushed {
                 dir,

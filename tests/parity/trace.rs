@@ -195,7 +195,7 @@ fn process(
         &toy,
         Arc::new(ByStage(script.clone())),
         Arc::new(Meter::default()),
-        Arc::new(Prompts::load(None).expect("the prompts compile")),
+        Arc::new(Prompts::load(None, &[]).expect("the prompts compile")),
         settings,
         observers,
     )
