@@ -317,3 +317,91 @@ fn the_sample_data_can_be_loaded() {
         "--dry-run",
     ]);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_with_one_cache_ask_for_each_result_once() {
+    let mut machine = benchmark();
+    let server = with_model(&mut machine).await;
+    let cache = "evaluation.result_cache=results.db";
+    let run = |name| {
+        [
+            "train",
+            "--config",
+            "run.yaml",
+            "--out-root",
+            name,
+            "--set",
+            cache,
+            "--json",
+        ]
+    };
+    let first = machine.json(&run("one"));
+    assert_eq!(first["target_calls_saved"]["cache"], 0);
+    let asked = server.answered().len();
+
+    let second = machine.json(&run("two"));
+    let target_calls = |summary: &Value| summary["costs"]["target"]["rollout"]["calls"].as_u64();
+    assert_eq!(target_calls(&second), Some(0));
+    assert_eq!(
+        second["target_calls_saved"]["cache"].as_u64(),
+        target_calls(&first)
+    );
+    let optimizer_alone = server.answered().split_off(asked);
+    assert!(optimizer_alone.iter().all(|body| body.contains("You improve a skill document") || !body.contains("Question")));
+    assert_eq!(best_skill(&machine, "one"), best_skill(&machine, "two"));
+
+    // `eval` of a skill that the gate has scored needs no model.
+    let asked = server.answered().len();
+    let skill = machine.path("home/two/best_skill.md");
+    machine.ok(&[
+        "eval",
+        "--config",
+        "run.yaml",
+        "--skill",
+        &skill.display().to_string(),
+        "--split",
+        "val",
+        "--out-root",
+        "scored",
+        "--set",
+        cache,
+    ]);
+    assert_eq!(server.answered().len(), asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_from_a_folder_are_used_and_remembered() {
+    let mut machine = benchmark();
+    let server = with_model(&mut machine).await;
+    machine.write("home/prompts/searchqa_system.md", "Answer like an oracle.");
+    let args = [
+        "train",
+        "--config",
+        "run.yaml",
+        "--out-root",
+        "run",
+        "--set",
+        "optimizer.prompts_dir=prompts",
+    ];
+    machine.ok(&args);
+    assert!(
+        server
+            .answered()
+            .iter()
+            .any(|body| body.contains("Answer like an oracle."))
+    );
+
+    machine.write("home/prompts/searchqa_system.md", "Answer like a friend.");
+    let ran = machine.run(&args);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("made with something else: the prompts"),
+        "{}",
+        ran.stderr
+    );
+
+    machine.write("home/prompts/analist_error.md", "x");
+    let ran = machine.run(&args);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("analist_error.md"), "{}", ran.stderr);
+}

@@ -66,6 +66,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         .evaluate(&items, &skill_text, FIRST_DRAW)
         .await
         .map_err(|error| models::training_failure(&error, Some(&models)))?;
+    observers.settle().map_err(|e| Failure::situation(&e))?;
     let skill = std::path::absolute(&args.skill).unwrap_or(args.skill);
     let summary = EvalSummary::of(&evaluation, skill, &args.split);
     write_atomic_json(&out_root.join("eval_summary.json"), &summary)

@@ -48,6 +48,7 @@ impl<E: Environment> Trainer<'_, E> {
             summary: &summary,
             best_skill: &state.best.skill,
         })?;
+        self.observers.settle()?;
         Ok(Trained { state, summary })
     }
 

@@ -60,6 +60,7 @@ pub mod update;
 pub mod update_mode;
 mod usage;
 pub mod verdict;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Instant;
