@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use skillopt_staging::AllowedRoots;
+use skillopt_staging::{AllowedRoots, PROJECT_SKILLS};
 
 use super::context::{Context, absolute, config_failure};
 use super::failure::{ExitStatus, Failure};
@@ -15,8 +15,9 @@ use super::selection::Selection;
 use crate::config::NightConfig;
 use crate::model::Models;
 use crate::night::assignment::{PlannedDocument, Scope};
-use crate::night::cycle::{Night, NightError, NightOutcome, NightPlan};
+use crate::night::cycle::{Night, NightError, NightOutcome};
 use crate::night::document::DocumentKind;
+use crate::night::plan::NightPlan;
 use crate::night::report::{DocumentReport, NightReport, TaskCounts, score};
 use crate::night::{mine, split};
 use crate::store::{NightStatus, Store};
@@ -58,6 +59,9 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let plan = plan(context, &config, &args)?;
     if args.dry_run {
         return dry_run(context, &config, &plan);
+    }
+    for notice in config.notices() {
+        context.printer.note(notice);
     }
     let outcome = night(context, &config, &plan).await?;
     finish(context, outcome, args.json)
@@ -162,6 +166,11 @@ fn documents(
 ) -> Result<(Vec<PlannedDocument>, AllowedRoots), Failure> {
     let mut roots = context.allowed_roots();
     let projects = args.sessions.projects(context);
+    for project in &projects {
+        for skills in PROJECT_SKILLS {
+            roots = roots.skills(project.join(skills));
+        }
+    }
     let memories = || memory_documents(&projects, &config.documents.memory.files);
     let mut documents = Vec::new();
     if args.target.is_empty() {

@@ -13,8 +13,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use skillopt_staging::{
-    Acceptance, Adoption, AllowedRoots, Approver, EditSelection, EditStatus, Error, Ledger,
-    OperationKind, Proposal, Staged, StagingArea, Status, adopt, sha256,
+    Adoption, AllowedRoots, Approver, EditStatus, Error, Ledger, OperationKind, Proposal, Staged,
+    StagingArea, Status, adopt,
 };
 
 use super::risk;
@@ -81,7 +81,7 @@ impl AutoAdopter<'_> {
     /// adoption of an earlier attempt at the same night is given back as it is.
     ///
     /// # Errors
-    /// What speaks against it. The proposal is pending then, as if nothing had been tried.
+    /// What speaks against it. The proposal waits for a person then, as if nothing had been tried.
     pub fn adopt(&self, id: &str, adopted: usize, at: Timestamp) -> Result<Adoption, Held> {
         let staged = self.area.load(id)?;
         let ledger = Ledger::open(self.state)?;
@@ -92,26 +92,8 @@ impl AutoAdopter<'_> {
             return Ok(adoption.clone());
         }
         self.check(&staged, adopted, &ledger)?;
-        let text = staged.proposal.proposed.text.clone();
-        self.area.accept(
-            id,
-            Acceptance {
-                edits: EditSelection::All,
-                shown_sha256: sha256(&text),
-                text,
-                edited_by_person: false,
-                base_sha256: None,
-                at,
-            },
-        )?;
         let plan = self.area.plan(&[id], Approver::Automatic, at)?;
-        adopt(&plan, self.state, self.roots).map_err(|error| {
-            // Nobody accepted it but this policy, which could not go through with it.
-            if let Err(error) = self.area.reopen(id) {
-                tracing::warn!("{id} stays accepted: {error}");
-            }
-            Held::Staging(error)
-        })
+        Ok(adopt(&plan, self.state, self.roots)?)
     }
 
     fn check(&self, staged: &Staged, adopted: usize, ledger: &Ledger) -> Result<(), Held> {
@@ -188,8 +170,8 @@ mod tests {
     use std::path::PathBuf;
 
     use skillopt_staging::{
-        Base, Cost, Document, DocumentKind, Draft, Finding, GateRecord, Level, Origin, RevertPlan,
-        StagedEdit, revert,
+        Acceptance, Base, Cost, Document, DocumentKind, Draft, EditSelection, Finding, GateRecord,
+        Level, Origin, RevertPlan, StagedEdit, revert, sha256,
     };
 
     use super::*;

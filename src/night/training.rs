@@ -1,14 +1,14 @@
 //! Training one document of a night and staging what comes of it.
 
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use skillopt_harvesters::Session;
 use skillopt_staging::{Cost, StagingArea};
 
-use super::assignment::Scope;
+use super::assignment::{Scope, lies_in};
 use super::cycle::NightError;
 use super::document::{Document, DocumentKind};
 use super::event::{NightEvent, Watch};
@@ -299,7 +299,7 @@ fn companion(trainee: &Trainee, all: &[Trainee]) -> String {
         Scope::Under(folder) => trainee
             .tasks
             .iter()
-            .any(|task| Path::new(&task.project).starts_with(folder)),
+            .any(|task| lies_in(&task.project, folder)),
         _ => true,
     };
     let trained = trainee.document.kind;
