@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use skillopt_staging::{AllowedRoots, PROJECT_SKILLS};
+use skillopt_staging::{AllowedRoots, Lookup, PROJECT_SKILLS};
 
 use super::context::{Context, absolute, config_failure};
 use super::failure::{ExitStatus, Failure};
@@ -13,6 +13,7 @@ use super::notices;
 use super::progress::Progress;
 use super::selection::Selection;
 use crate::config::NightConfig;
+use crate::config::night::Source;
 use crate::model::Models;
 use crate::night::assignment::{PlannedDocument, Scope};
 use crate::night::cycle::{Night, NightError, NightOutcome};
@@ -28,7 +29,7 @@ use crate::store::{NightStatus, Store};
 /// `staging.auto_adopt`, which is off unless your configuration turns it on.
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
+    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --target triage --dry-run\n  skillopt-sleep run --project . \
 --budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1"
 )]
 pub(super) struct Args {
@@ -40,7 +41,8 @@ pub(super) struct Args {
     /// Most tasks.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tasks: Option<u32>,
-    /// Which documents may change: `skill`, `memory`, a skill's name, or a path; may be given often.
+    /// Which documents may change, instead of the usual ones: `skill`, `memory`, a skill's name, or a
+    /// path; may be given often.
     #[arg(long, value_name = "NAME|PATH")]
     target: Vec<String>,
     /// Which model plays a role: `optimizer`, `target` or `both`; may be given often.
@@ -126,9 +128,8 @@ pub(super) fn plan(
             .sessions
             .gatherer(context, config, usual_since(context, config)?)?,
         documents,
-        used_skills: context
-            .used_skills(config)
-            .filter(|_| args.target.is_empty()),
+        used_skills: (config.documents.skills.enabled && args.target.is_empty())
+            .then(|| context.used_skills(config)),
         roots,
         adoptable: context.allowed_roots(),
         homes: context.homes(),
@@ -195,7 +196,7 @@ fn documents(
                 roots = roots.document(&document.path);
                 documents.push(document);
             }
-            name => documents.push(named_skill(context, name, Scope::All)?),
+            name => documents.push(target_skill(context, config, name, &projects)?),
         }
     }
     Ok((documents, roots))
@@ -221,6 +222,29 @@ fn managed_skill(context: &Context, config: &NightConfig) -> Result<PlannedDocum
             Scope::Rest,
         )),
         None => named_skill(context, &skill.name, Scope::Rest),
+    }
+}
+
+/// A skill that the command line names: the one of that name, else a new one in Claude Code's home.
+fn target_skill(
+    context: &Context,
+    config: &NightConfig,
+    name: &str,
+    projects: &[PathBuf],
+) -> Result<PlannedDocument, Failure> {
+    let project = projects.first().map(|project| project.to_string_lossy());
+    let search = context.used_skills(config);
+    match search.find(name, &project.unwrap_or_default(), Source::Claude) {
+        Lookup::Found(path) | Lookup::Outside(path) => Ok(document_at(&path, Scope::All)),
+        Lookup::Missing | Lookup::Rejected => named_skill(context, name, Scope::All),
+        Lookup::Ambiguous(paths) => {
+            let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            Err(Failure::new(
+                ExitStatus::Situation,
+                format!("several skills are called `{name}`"),
+            )
+            .hint(format!("give the path of one: {}", paths.join(", "))))
+        }
     }
 }
 

@@ -13,8 +13,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use skillopt_staging::{
-    Adoption, AllowedRoots, Approver, EditStatus, Error, Ledger, OperationKind, Proposal, Staged,
-    StagingArea, Status, adopt,
+    Adoption, AdoptionPlan, AllowedRoots, Approver, EditStatus, Error, Ledger, OperationKind,
+    PlannedText, Proposal, Staged, StagingArea, Status, adopt,
 };
 
 use super::risk;
@@ -92,7 +92,15 @@ impl AutoAdopter<'_> {
             return Ok(adoption.clone());
         }
         self.check(&staged, adopted, &ledger)?;
-        let plan = self.area.plan(&[id], Approver::Automatic, at)?;
+        // The text that was looked at; the staging area refuses it if it is no longer the staged one.
+        let plan = AdoptionPlan {
+            items: vec![PlannedText {
+                proposal: id.to_owned(),
+                text: staged.proposal.proposed.text,
+            }],
+            by: Approver::Automatic,
+            at,
+        };
         Ok(adopt(&plan, self.state, self.roots)?)
     }
 

@@ -117,7 +117,7 @@ impl Training<'_> {
         settings: Settings,
     ) -> Result<Trained, NightError> {
         let document = &trainee.document;
-        let prompts = Arc::new(Prompts::load(None)?.with(PROMPTS)?);
+        let prompts = Arc::new(Prompts::load(None, PROMPTS)?);
         let environment = ReplayEnvironment::new(ReplayParts {
             tasks: trainee.tasks.clone(),
             target: Arc::clone(&self.models.target),
