@@ -327,7 +327,8 @@ mod tests {
         let mut home = Home::new();
         home.policy.max_bytes = 200;
         home.policy.max_edits = 2;
-        let cases: [(&str, fn(&mut Draft)); 6] = [
+        type Case = (&'static str, fn(&mut Draft));
+        let cases: [Case; 6] = [
             ("did not accept", |draft| draft.verified = false),
             ("did not accept", |draft| draft.gate.accepted = false),
             ("`remote-code`", |draft| {
