@@ -1,6 +1,6 @@
 //! One harvest: all wanted sources, read once, with an account of everything skipped.
 
-use std::io::BufRead;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -379,14 +379,14 @@ fn open_log(found: &Found, limits: &Limits, report: &mut Report) -> Option<OpenL
             return None;
         }
     }
-    let opened = lines::open(&found.path, found.stamp.size).and_then(|mut reader| {
-        let head = reader.fill_buf()?;
-        let head = head_hash(&head[..head.len().min(HEAD_BYTES)]);
-        Ok((reader, head))
+    let opened = lines::open(&found.path, found.stamp.size).and_then(|source| {
+        let mut lines = Lines::new(source, limits.line);
+        let head = head_hash(lines.peek(HEAD_BYTES)?);
+        Ok((lines, head))
     });
     match opened {
-        Ok((reader, head)) => Some(OpenLog {
-            lines: Lines::new(reader, limits.line),
+        Ok((lines, head)) => Some(OpenLog {
+            lines,
             path: found.path.clone(),
             stamp: FileStamp {
                 head,
@@ -402,7 +402,7 @@ fn open_log(found: &Found, limits: &Limits, report: &mut Report) -> Option<OpenL
 
 /// A log that is being read.
 pub(crate) struct OpenLog {
-    pub(crate) lines: Lines<Box<dyn BufRead>>,
+    pub(crate) lines: Lines<Box<dyn Read>>,
     path: PathBuf,
     stamp: FileStamp,
 }

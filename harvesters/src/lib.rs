@@ -60,6 +60,7 @@ mod events;
 mod feedback;
 mod gemini;
 mod harvest;
+mod json;
 mod lines;
 mod node;
 pub mod noise;

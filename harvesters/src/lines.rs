@@ -5,10 +5,12 @@
 //! Nothing is ever read past the size that the file had when it was opened, so a log
 //! that grows while it is read cannot keep the reader busy.
 
-use std::io::{BufRead, Read};
+use std::io::Read;
+use std::ops::Range;
 
 use serde::de::DeserializeSeed as _;
 
+use crate::json;
 use crate::node::{Json, Reading, Skip};
 use crate::report::{Findings, Flaw, Repair};
 
@@ -22,28 +24,33 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
-/// Reads lines up to a cap.
+/// Reads lines up to a cap. A line is handed out where it was read to: only what is left
+/// of the last one is moved when more is read.
 pub(crate) struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
+    /// What was read and not handed out yet is this part of the buffer.
+    unread: Range<usize>,
+    /// Where the unread part begins in the log.
     offset: u64,
     ended_at: u64,
     cap: usize,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: Read> Lines<R> {
     /// Lines of `source`, none longer than `cap` bytes.
     pub(crate) fn new(source: R, cap: usize) -> Self {
         Lines {
             source,
             buffer: Vec::new(),
+            unread: 0..0,
             offset: 0,
             ended_at: 0,
             cap,
         }
     }
 
-    /// Bytes read so far.
+    /// Bytes handed out so far.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -53,31 +60,33 @@ impl<R: BufRead> Lines<R> {
         self.ended_at
     }
 
+    /// At least so many of the bytes that were not handed out yet, where there are as many.
+    pub(crate) fn peek(&mut self, count: usize) -> std::io::Result<&[u8]> {
+        while self.unread.len() < count && self.read_more()? > 0 {}
+        Ok(&self.buffer[self.unread.clone()])
+    }
+
     /// The next line that is not blank; none at the end or after a read error.
     pub(crate) fn next_line(&mut self, findings: &mut Findings<'_>) -> Option<Line<'_>> {
         loop {
             let start = self.offset;
-            self.buffer.clear();
-            let state = match self.fill() {
-                Ok(state) => state,
-                Err(error) => {
-                    findings.flaw(start, Flaw::ReadError, &error.to_string());
-                    return None;
-                }
-            };
-            match state {
-                Fill::Nothing => return None,
-                Fill::TooLong => findings.flaw(start, Flaw::Oversized, ""),
-                Fill::Line { ended } => {
-                    let first = start == 0;
-                    let trimmed = tidy(&mut self.buffer, first, findings);
-                    if trimmed {
+            match self.take_line() {
+                Ok(Taken::Nothing) => return None,
+                Ok(Taken::TooLong) => findings.flaw(start, Flaw::Oversized, ""),
+                Ok(Taken::Line { place, ended }) => {
+                    let kept = tidy(&mut self.buffer[place.clone()], start == 0, findings);
+                    if !kept.is_empty() {
+                        let place = place.start + kept.start..place.start + kept.end;
                         return Some(Line {
                             offset: start,
-                            bytes: &self.buffer,
+                            bytes: &self.buffer[place],
                             ended,
                         });
                     }
+                }
+                Err(error) => {
+                    findings.flaw(start, Flaw::ReadError, &error.to_string());
+                    return None;
                 }
             }
         }
@@ -89,13 +98,14 @@ impl<R: BufRead> Lines<R> {
         cap: usize,
         findings: &mut Findings<'_>,
     ) -> Option<Json<'static>> {
-        let mut bytes = Vec::new();
+        let mut bytes = self.buffer[self.unread.clone()].to_vec();
         let most = u64::try_from(cap).unwrap_or(u64::MAX);
         let read = self
             .source
             .by_ref()
-            .take(most.saturating_add(1))
+            .take(most.saturating_add(1).saturating_sub(bytes.len() as u64))
             .read_to_end(&mut bytes);
+        self.unread = 0..0;
         self.offset += bytes.len() as u64;
         self.ended_at = self.offset;
         let flaw = match read {
@@ -116,98 +126,145 @@ impl<R: BufRead> Lines<R> {
         None
     }
 
-    /// Reads up to and with the next line feed, keeping at most `cap` bytes.
-    fn fill(&mut self) -> std::io::Result<Fill> {
+    /// Takes the bytes up to and with the next line feed, dropping a line beyond the cap.
+    fn take_line(&mut self) -> std::io::Result<Taken> {
+        let mut searched = 0;
         let mut dropped = false;
-        let mut any = false;
         loop {
-            let chunk = match self.source.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                return Ok(match (any, dropped) {
-                    (false, _) => Fill::Nothing,
-                    (true, true) => Fill::TooLong,
-                    (true, false) => Fill::Line { ended: false },
-                });
-            }
-            any = true;
-            let end = memchr::memchr(b'\n', chunk);
-            let taken = end.map_or(chunk.len(), |position| position + 1);
-            let kept = end.unwrap_or(chunk.len());
-            if !dropped {
-                if self.buffer.len() + kept > self.cap {
-                    dropped = true;
-                    self.buffer = Vec::new();
-                } else {
-                    self.buffer.extend_from_slice(&chunk[..kept]);
-                }
-            }
-            self.source.consume(taken);
-            self.offset += taken as u64;
-            if end.is_some() {
+            let unread = &self.buffer[self.unread.clone()];
+            let end = memchr::memchr(b'\n', &unread[searched..]).map(|found| searched + found);
+            let length = end.unwrap_or(unread.len());
+            dropped |= length > self.cap;
+            if let Some(end) = end {
+                let place = self.take(end + 1);
                 self.ended_at = self.offset;
-                return Ok(if dropped {
-                    Fill::TooLong
-                } else {
-                    Fill::Line { ended: true }
+                return Ok(match dropped {
+                    true => Taken::TooLong,
+                    false => Taken::Line {
+                        place: place.start..place.end - 1,
+                        ended: true,
+                    },
                 });
+            }
+            searched = length;
+            if dropped {
+                self.take(length);
+                self.buffer = Vec::new();
+                self.unread = 0..0;
+                searched = 0;
+            }
+            if self.read_more()? == 0 {
+                let place = self.take(self.unread.len());
+                return Ok(match (dropped, place.is_empty()) {
+                    (true, _) => Taken::TooLong,
+                    (false, true) => Taken::Nothing,
+                    (false, false) => Taken::Line {
+                        place,
+                        ended: false,
+                    },
+                });
+            }
+        }
+    }
+
+    /// Takes so many of the unread bytes; where they are.
+    fn take(&mut self, count: usize) -> Range<usize> {
+        let place = self.unread.start..self.unread.start + count;
+        self.unread.start = place.end;
+        self.offset += count as u64;
+        place
+    }
+
+    /// Reads on, making room first; how many bytes there were.
+    fn read_more(&mut self) -> std::io::Result<usize> {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; BUFFER];
+        }
+        if self.unread.end == self.buffer.len() {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        }
+        if self.unread.end == self.buffer.len() {
+            let most = self.cap.saturating_add(BUFFER);
+            let length = self.buffer.len().saturating_mul(2).min(most);
+            self.buffer.resize(length.max(self.buffer.len() + 1), 0);
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.unread.end..]) {
+                Ok(count) => {
+                    self.unread.end += count;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
     }
 }
 
-/// What a call of `fill` found.
-enum Fill {
+/// What was taken of a log.
+enum Taken {
     Nothing,
     TooLong,
-    Line { ended: bool },
+    /// A line, by its place in the buffer.
+    Line {
+        place: Range<usize>,
+        ended: bool,
+    },
 }
 
-/// Strips BOM, NULs, and white space at the ends; tells whether anything is left.
-fn tidy(line: &mut Vec<u8>, first: bool, findings: &mut Findings<'_>) -> bool {
-    if first && line.starts_with(b"\xef\xbb\xbf") {
-        line.drain(..3);
+/// Strips BOM, NULs, and white space at the ends; where what is left is in the line.
+fn tidy(line: &mut [u8], first: bool, findings: &mut Findings<'_>) -> Range<usize> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    let mut start = 0;
+    if first && line.starts_with(BOM) {
+        start = BOM.len();
         findings.repair(Repair::Bom);
     }
-    if memchr::memchr(0, line).is_some() {
-        line.retain(|byte| *byte != 0);
+    let mut end = line.len();
+    if memchr::memchr(0, &line[start..]).is_some() {
+        end = without_nuls(line, start);
         findings.repair(Repair::Nul);
     }
-    while line.last().is_some_and(u8::is_ascii_whitespace) {
-        if line.last() == Some(&b'\r') {
+    while end > start && line[end - 1].is_ascii_whitespace() {
+        if line[end - 1] == b'\r' {
             findings.repair(Repair::CarriageReturn);
         }
-        line.pop();
+        end -= 1;
     }
-    let lead = line
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count();
-    line.drain(..lead);
-    !line.is_empty()
+    while start < end && line[start].is_ascii_whitespace() {
+        start += 1;
+    }
+    start..end
+}
+
+/// Closes up the bytes from `start` on that are no NULs; where they end then.
+fn without_nuls(line: &mut [u8], start: usize) -> usize {
+    let mut end = start;
+    for at in start..line.len() {
+        if line[at] != 0 {
+            line[end] = line[at];
+            end += 1;
+        }
+    }
+    end
 }
 
 /// Opens a regular file for reading, packed (`.zst`) or plain, limited to the size
 /// that it has now.
-pub(crate) fn open(path: &std::path::Path, size: u64) -> std::io::Result<Box<dyn BufRead>> {
+pub(crate) fn open(path: &std::path::Path, size: u64) -> std::io::Result<Box<dyn Read>> {
     let file = fs_err::File::open(path)?.take(size);
     if path.extension().is_some_and(|extension| extension == "zst") {
         // Several frames may follow each other: the decoder goes on by itself.
         let decoder = zstd::stream::read::Decoder::new(file)?;
-        Ok(Box::new(std::io::BufReader::with_capacity(
-            BUFFER,
-            decoder.take(MOST_UNPACKED),
-        )))
+        Ok(Box::new(decoder.take(MOST_UNPACKED)))
     } else {
-        Ok(Box::new(std::io::BufReader::with_capacity(BUFFER, file)))
+        Ok(Box::new(file))
     }
 }
 
-/// Read ahead of a log.
-const BUFFER: usize = 256 * 1024;
+/// How much of a log is read at a time, in bytes: little enough to stay in the caches.
+const BUFFER: usize = 128 * 1024;
 /// A packed log that unpacks to more is no log (16 GiB).
 const MOST_UNPACKED: u64 = 16 << 30;
 
@@ -221,6 +278,9 @@ pub(crate) fn records<'l>(
     // The whole line is checked at once: texts that are skipped count as well.
     let valid = std::str::from_utf8(line.bytes);
     if let Ok(text) = valid {
+        if let Some(value) = json::parse(text, skip) {
+            return keep_objects(vec![value], line, findings);
+        }
         let mut parser = serde_json::Deserializer::from_str(text);
         let value = Reading::all_but(skip)
             .deserialize(&mut parser)

@@ -6,7 +6,7 @@ use regex::RegexSet;
 
 use crate::feedback::{self, Before};
 use crate::path;
-use crate::redact::Door;
+use crate::redact::{Door, Words};
 use crate::session::{
     CallStatus, CommandRun, Feedback, Prompt, PromptKind, Session, SkillTrigger, SkillUse,
     ToolCall, Turn, TurnEnd,
@@ -73,6 +73,36 @@ fn settle_command(
     command.verification = verify::judge(&command.text, ended, output);
 }
 
+/// Words of which one is in every text that a sign is found in.
+const SIGN_WORDS: &[&str] = &[
+    "previous instructions",
+    "previous prompts",
+    "previous rules",
+    "prior instructions",
+    "prior prompts",
+    "prior rules",
+    "above instructions",
+    "above prompts",
+    "above rules",
+    "earlier instructions",
+    "earlier prompts",
+    "earlier rules",
+    "you are now ",
+    "instruction:",
+    "instructions:",
+    "do not tell the user",
+    "do not inform the user",
+    "do not mention this to the user",
+    "do not mention it to the user",
+    "system>",
+    "system-reminder>",
+    "assistant>",
+    "instructions>",
+    "as an ai",
+    "dear a",
+    "attention",
+];
+
 /// Text in tool results that tries to speak to the agent. It is kept, but marked.
 fn reads_like_instructions(text: &str) -> bool {
     static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -86,7 +116,13 @@ fn reads_like_instructions(text: &str) -> bool {
         ])
         .unwrap_or_else(|_| RegexSet::empty())
     });
-    SIGNS.is_match(text)
+    static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::new(SIGN_WORDS));
+    // Letters that the patterns take for an `s` and a `k`, and words cannot.
+    let disguised = || !text.is_ascii() && text.contains(['\u{17f}', '\u{212a}']);
+    let possible = WORDS
+        .as_ref()
+        .is_none_or(|words| words.any(text.as_bytes()) || disguised());
+    possible && SIGNS.is_match(text)
 }
 
 /// Prompts that judge what was done before them.

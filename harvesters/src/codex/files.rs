@@ -193,6 +193,7 @@ fn thread_of(name: &str) -> (String, bool) {
 /// and reported on later; here anything wrong just means that nothing is known.
 fn read_head(path: &Path) -> Head {
     const LONGEST: u64 = 1 << 20;
+    const USUAL: usize = 16 << 10;
     let Ok(metadata) = std::fs::symlink_metadata(path) else {
         return Head::default();
     };
@@ -203,6 +204,7 @@ fn read_head(path: &Path) -> Head {
         return Head::default();
     };
     let mut line = Vec::new();
+    let reader = std::io::BufReader::with_capacity(USUAL, reader);
     let read = std::io::Read::take(reader, LONGEST).read_until(b'\n', &mut line);
     let Ok(value) = read
         .map_err(drop)

@@ -233,8 +233,21 @@ fn read_file(
     let mut ordinals = HashSet::new();
     let mut hashed = true;
     let mut has_head = is_parent;
+    let mut told = HashSet::new();
     log.each_record(line::skipped, report, |offset, record, report| {
-        let line = line::read(file, offset, Node::of(&record), hashed, door, report);
+        let context = line::Context {
+            file,
+            hashed,
+            told: &told,
+            door,
+        };
+        let line = line::read(Node::of(&record), offset, context, report);
+        told.extend(
+            line.facts
+                .iter()
+                .filter_map(Fact::settles)
+                .map(str::to_owned),
+        );
         let head = line.facts.iter().find_map(|fact| match fact {
             Fact::Meta(meta) => Some(meta),
             _ => None,

@@ -162,7 +162,7 @@ proptest! {
 
     #[test]
     fn a_look_at_keywords_spares_work_and_misses_nothing(text in redactable()) {
-        let all_rules = Redactor { keywords: None, ..Redactor::new() };
+        let all_rules = Redactor { words: None, ..Redactor::new() };
         prop_assert_eq!(Redactor::new().redact(&text), all_rules.redact(&text));
     }
 
