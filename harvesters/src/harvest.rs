@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 
+use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
 use crate::node::{Json, Skip};
 use crate::redact::{Door, Redactor, TextLimits};
@@ -19,10 +19,6 @@ use crate::walk::Found;
 /// The text that our own program puts into each of its model calls. A session whose
 /// first prompt contains it is never mined.
 pub const OWN_CALL_MARKER: &str = "skillopt-sleep:internal-call";
-
-/// How many bytes of logs are read before their sessions are handed out: enough to keep
-/// all cores busy, little enough that the sessions of a batch fit in memory.
-pub(crate) const BATCH: u64 = 16 << 20;
 
 /// Which projects are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -198,8 +194,8 @@ fn read_source(source: &dyn Source, roots: &Roots, run: &mut Run<'_>) -> Control
 pub struct Run<'a> {
     pub(crate) options: &'a HarvestOptions,
     pub(crate) report: Report,
-    files: FileMemory,
-    each: &'a mut dyn FnMut(Session) -> ControlFlow<()>,
+    pub(crate) files: FileMemory,
+    pub(crate) each: &'a mut dyn FnMut(Session) -> ControlFlow<()>,
 }
 
 impl<'a> Run<'a> {
@@ -214,7 +210,8 @@ impl<'a> Run<'a> {
     /// Reads units of work on all cores and hands their sessions out in the order of
     /// the units, so that the outcome is the one of reading them one by one. `read`
     /// gets a run of its own to note things in, and returns its sessions instead of
-    /// emitting them.
+    /// emitting them. While one unit's sessions are handed out, later ones are read, as many as
+    /// [`Ahead`] has room for.
     pub(crate) fn each_unit<U: Sync>(
         &mut self,
         units: &[U],
@@ -222,42 +219,27 @@ impl<'a> Run<'a> {
         read: impl Fn(&U, &mut Run<'_>) -> Vec<Session> + Sync,
     ) -> ControlFlow<()> {
         let options = self.options;
-        let mut rest = units;
-        while !rest.is_empty() {
-            let mut sum = 0;
-            let count = rest
-                .iter()
-                .take_while(|unit| {
-                    let within = sum < BATCH;
-                    sum += bytes(unit);
-                    within
-                })
-                .count();
-            let (batch, later) = rest.split_at(count);
-            rest = later;
-            let parts: Vec<_> = batch
-                .par_iter()
-                .map(|unit| {
-                    let mut nobody = |_: Session| ControlFlow::Continue(());
-                    let mut part = Run {
-                        options,
-                        report: Report::default(),
-                        files: FileMemory::default(),
-                        each: &mut nobody,
-                    };
-                    let sessions = read(unit, &mut part);
-                    (sessions, part.report, part.files)
-                })
-                .collect();
-            for (sessions, report, files) in parts {
-                self.report.absorb(report);
-                self.files.absorb(files);
-                for session in sessions {
+        let read = &read;
+        let mut ahead = Ahead::new();
+        rayon::in_place_scope_fifo(|scope| {
+            let mut waiting = units.iter();
+            loop {
+                while ahead.has_room()
+                    && let Some(unit) = waiting.next()
+                {
+                    let place = ahead.begin(bytes(unit));
+                    scope.spawn_fifo(move |_| place.fill(Part::read(unit, options, read)));
+                }
+                let Some(part) = ahead.next() else {
+                    return ControlFlow::Continue(());
+                };
+                self.report.absorb(part.report);
+                self.files.absorb(part.files);
+                for session in part.sessions {
                     self.emit(session)?;
                 }
             }
-        }
-        ControlFlow::Continue(())
+        })
     }
 
     /// Sessions that were left out on purpose.

@@ -47,6 +47,7 @@
 //! redacts it and then cuts it to length. No network, no model, and nothing is ever
 //! written to the logs.
 
+mod ahead;
 mod assemble;
 mod claude;
 mod clock;

@@ -118,7 +118,8 @@ fn reads_like_instructions(text: &str) -> bool {
     });
     static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::new(SIGN_WORDS));
     // Letters that the patterns take for an `s` and a `k`, and words cannot.
-    let disguised = || !text.is_ascii() && text.contains(['\u{17f}', '\u{212a}']);
+    let has = |letter: &str| memchr::memmem::find(text.as_bytes(), letter.as_bytes()).is_some();
+    let disguised = || !text.is_ascii() && (has("\u{17f}") || has("\u{212a}"));
     let possible = WORDS
         .as_ref()
         .is_none_or(|words| words.any(text.as_bytes()) || disguised());

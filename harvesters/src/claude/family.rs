@@ -35,7 +35,10 @@ pub(super) fn families(files: Vec<Found>) -> Vec<Vec<Found>> {
     }
     let mut group: Vec<usize> = (0..files.len()).collect();
     let mut owner: HashMap<u64, usize> = HashMap::new();
-    let heads: Vec<HashSet<u64>> = files.par_iter().map(|file| head_ids(&file.path)).collect();
+    let heads: Vec<Vec<u64>> = files
+        .par_iter()
+        .map_init(Vec::new, |head, file| head_ids(&file.path, head))
+        .collect();
     for (index, ids) in heads.into_iter().enumerate() {
         for id in ids {
             let other = *owner.entry(id).or_insert(index);
@@ -64,9 +67,9 @@ fn root_of(group: &mut [usize], index: usize) -> usize {
     root
 }
 
-/// Ids in the first part of a file, found without parsing it.
-fn head_ids(path: &Path) -> HashSet<u64> {
-    let mut head = Vec::new();
+/// Ids in the first part of a file, found without parsing it. `head` is room for that part.
+fn head_ids(path: &Path, head: &mut Vec<u8>) -> Vec<u64> {
+    head.clear();
     let read = std::fs::symlink_metadata(path)
         .and_then(|metadata| {
             if metadata.is_file() {
@@ -76,27 +79,29 @@ fn head_ids(path: &Path) -> HashSet<u64> {
             }
         })
         .and_then(|()| fs_err::File::open(path))
-        .and_then(|file| file.take(HEAD).read_to_end(&mut head));
+        .and_then(|file| file.take(HEAD).read_to_end(head));
     if read.is_err() {
-        return HashSet::new();
+        return Vec::new();
     }
-    let mut ids = HashSet::new();
+    let mut ids = Vec::new();
     for field in [&b"\"uuid\":\""[..], b"\"id\":\"msg_"] {
         let prefix = if field.ends_with(b"msg_") {
             field.len() - 4
         } else {
             field.len()
         };
-        for at in memchr::memmem::find_iter(&head, field) {
+        for at in memchr::memmem::find_iter(head, field) {
             let value = &head[at + prefix..];
             if let Some(end) = memchr::memchr(b'"', value)
                 && let Ok(id) = std::str::from_utf8(&value[..end])
                 && id.len() >= 8
             {
-                ids.insert(key(id));
+                ids.push(key(id));
             }
         }
     }
+    // A message is written down block by block, with its id each time.
+    ids.dedup();
     ids
 }
 

@@ -16,7 +16,7 @@ mod rules;
 mod words;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use regex::bytes::{Regex, RegexBuilder};
 use regex_automata::{Anchored, Input, meta, util::syntax};
@@ -55,7 +55,7 @@ pub struct RuleError {
 /// Replaces secrets in text by placeholders.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    rules: Vec<Compiled>,
+    rules: Arc<[Prepared]>,
     /// Finds keywords; `None` when there are too many, then all rules run.
     words: Option<Words>,
     /// For each keyword, the rules that it stands for.
@@ -66,26 +66,59 @@ pub struct Redactor {
 
 /// A rule ready to run.
 #[derive(Clone, Debug)]
-struct Compiled {
+struct Prepared {
     name: Cow<'static, str>,
-    pattern: Regex,
+    pattern: Pattern,
     near: hit::Near,
-    around: Option<Around>,
+    reach: Option<usize>,
     /// Words of which one must be in the text as well.
     beside: Option<Words>,
     check: plausible::Check,
 }
 
-/// The pattern of a rule whose matches begin near a keyword.
+/// A pattern, compiled when it is first run: few ever are, and to compile all of them
+/// takes longer than to see that no log has changed.
 #[derive(Clone, Debug)]
-struct Around {
-    pattern: meta::Regex,
-    /// How many bytes before a keyword a match begins at most.
-    reach: usize,
+struct Pattern {
+    source: &'static str,
+    /// To be run over all of a text.
+    anywhere: OnceLock<Option<Regex>>,
+    /// To be tried at one place.
+    here: OnceLock<Option<meta::Regex>>,
 }
 
-/// The built-in patterns are tested to compile; compiling them once is enough.
-static BUILT_IN: LazyLock<Redactor> = LazyLock::new(|| Redactor::compile(&[]));
+impl Pattern {
+    /// A built-in pattern; a test compiles all of them.
+    fn built_in(source: &'static str) -> Self {
+        Pattern {
+            source,
+            anywhere: OnceLock::new(),
+            here: OnceLock::new(),
+        }
+    }
+
+    /// A user's pattern.
+    fn users(pattern: Regex) -> Self {
+        Pattern {
+            source: "",
+            anywhere: OnceLock::from(Some(pattern)),
+            here: OnceLock::from(None),
+        }
+    }
+
+    fn anywhere(&self) -> Option<&Regex> {
+        let pattern = self.anywhere.get_or_init(|| compile(self.source).ok());
+        pattern.as_ref()
+    }
+
+    fn here(&self) -> Option<&meta::Regex> {
+        let pattern = self.here.get_or_init(|| compile_here(self.source));
+        pattern.as_ref()
+    }
+}
+
+/// Prepared once for all.
+static BUILT_IN: LazyLock<Redactor> = LazyLock::new(|| Redactor::prepare(Vec::new()));
 
 impl Default for Redactor {
     fn default() -> Self {
@@ -112,29 +145,25 @@ impl Redactor {
                     name: rule.name.clone(),
                     source,
                 })?;
-                Ok(Compiled {
+                Ok(Prepared {
                     name: Cow::Owned(placeholder_name(&rule.name)),
-                    pattern,
+                    pattern: Pattern::users(pattern),
                     near: hit::anywhere,
-                    around: None,
+                    reach: None,
                     beside: None,
                     check: plausible::any,
                 })
             })
             .collect::<Result<Vec<_>, RuleError>>()?;
-        Ok(Self::compile(&extra))
+        Ok(Self::prepare(extra))
     }
 
     /// Puts rules and their keywords together.
-    fn compile(extra: &[Compiled]) -> Self {
+    fn prepare(extra: Vec<Prepared>) -> Self {
         let mut rules = Vec::new();
         let mut words: Vec<&str> = Vec::new();
         let mut rules_of: Vec<Vec<usize>> = Vec::new();
         for rule in built_in() {
-            let Ok(pattern) = compile(rule.pattern) else {
-                tracing::error!(rule = rule.name, "built-in redaction rule does not compile");
-                continue;
-            };
             for word in rule.keywords {
                 match words.iter().position(|known| known == word) {
                     Some(known) => rules_of[known].push(rules.len()),
@@ -144,14 +173,11 @@ impl Redactor {
                     }
                 }
             }
-            rules.push(Compiled {
+            rules.push(Prepared {
                 name: Cow::Borrowed(rule.name),
-                pattern,
+                pattern: Pattern::built_in(rule.pattern),
                 near: rule.near,
-                around: rule.reach.and_then(|reach| {
-                    let pattern = compile_around(rule.pattern)?;
-                    Some(Around { pattern, reach })
-                }),
+                reach: rule.reach,
                 beside: match rule.beside {
                     [] => None,
                     words => Words::new(words),
@@ -160,9 +186,9 @@ impl Redactor {
             });
         }
         let always = (rules.len()..rules.len() + extra.len()).collect();
-        rules.extend_from_slice(extra);
+        rules.extend(extra);
         Redactor {
-            rules,
+            rules: rules.into(),
             words: Words::new(&words),
             rules_of,
             always,
@@ -250,16 +276,16 @@ impl Redactor {
         let Some((rule, _)) = hits.first().copied() else {
             return;
         };
-        let compiled = &self.rules[rule];
-        let alone = compiled
+        let prepared = &self.rules[rule];
+        let alone = prepared
             .beside
             .as_ref()
             .is_some_and(|words| !words.any(text.as_bytes()));
-        match &compiled.around {
+        match prepared.reach {
             _ if alone => {}
-            Some(around) => {
+            Some(reach) => {
                 let hits = hits.iter().map(|(_, start)| *start);
-                self.find_around(rule, around, hits, text, found);
+                self.find_around(rule, reach, hits, text, found);
             }
             None => self.find_anywhere(rule, text, found),
         }
@@ -267,7 +293,11 @@ impl Redactor {
 
     /// All places where a rule finds a secret that is not redacted yet.
     fn find_anywhere(&self, rule: usize, text: &str, found: &mut Vec<Secret>) {
-        for captures in self.rules[rule].pattern.captures_iter(text.as_bytes()) {
+        let pattern = self.rules[rule].pattern.anywhere();
+        for captures in pattern
+            .into_iter()
+            .flat_map(|pattern| pattern.captures_iter(text.as_bytes()))
+        {
             if let Some(span) = captures.name("v").or_else(|| captures.get(0)) {
                 found.extend(self.secret(rule, text, span.range()));
             }
@@ -279,18 +309,21 @@ impl Redactor {
     fn find_around(
         &self,
         rule: usize,
-        around: &Around,
+        reach: usize,
         hits: impl Iterator<Item = usize>,
         text: &str,
         found: &mut Vec<Secret>,
     ) {
-        let mut captures = around.pattern.create_captures();
+        let Some(pattern) = self.rules[rule].pattern.here() else {
+            return;
+        };
+        let mut captures = pattern.create_captures();
         let mut start = 0;
         for hit in hits {
-            start = start.max(hit.saturating_sub(around.reach));
+            start = start.max(hit.saturating_sub(reach));
             while start <= hit {
                 let input = Input::new(text).range(start..).anchored(Anchored::Yes);
-                around.pattern.search_captures(&input, &mut captures);
+                pattern.search_captures(&input, &mut captures);
                 let Some(whole) = captures.get_match() else {
                     start += 1;
                     continue;
@@ -385,9 +418,8 @@ fn compile(pattern: &str) -> Result<Regex, regex::Error> {
     RegexBuilder::new(pattern).unicode(false).build()
 }
 
-/// The same pattern, to be tried at one place. None when it does not compile, then it
-/// runs over all of the text.
-fn compile_around(pattern: &str) -> Option<meta::Regex> {
+/// The same pattern, to be tried at one place.
+fn compile_here(pattern: &str) -> Option<meta::Regex> {
     meta::Regex::builder()
         .syntax(syntax::Config::new().unicode(false).utf8(false))
         .configure(meta::Config::new().utf8_empty(false))

@@ -7,6 +7,7 @@ fn each_rule_finds_its_example_and_leaves_its_counter_example() {
     for rule in built_in() {
         let pattern =
             compile(rule.pattern).unwrap_or_else(|error| panic!("{}: {error}", rule.name));
+        assert!(compile_here(rule.pattern).is_some(), "{}", rule.name);
         let finds = |text: &str| {
             pattern.captures_iter(text.as_bytes()).any(|captures| {
                 let span = captures.name("v").or_else(|| captures.get(0)).unwrap();

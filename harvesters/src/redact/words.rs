@@ -17,6 +17,11 @@ const COMMON: [u32; CLASSES] = [
     2, 12, 14, 30, 20, 30, 180,
 ];
 
+/// Pairs of letters that are more common than their letters are.
+const COMMON_PAIRS: &[u8] =
+    b"thheinerreonatndstestoenedorngouhaseetitisaritlealceicllehichlacasscoioutunceckur\
+    chmepeporattroetraomlipltrinpachpr";
+
 /// The class of a byte.
 const fn class(byte: u8) -> u8 {
     match byte {
@@ -183,7 +188,7 @@ fn triples(word: &[u8]) -> impl Iterator<Item = (u16, u16)> {
     let classes: Vec<usize> = word.iter().map(|byte| usize::from(class(*byte))).collect();
     let rarest = (0_u16..)
         .zip(classes.windows(3))
-        .min_by_key(|(_, three)| three.iter().map(|class| COMMON[*class]).product::<u32>());
+        .min_by_key(|(_, three)| commonness(three));
     let found: Vec<(u16, u16)> = match (rarest, classes.as_slice()) {
         (Some((offset, three)), _) => vec![(joined([three[0], three[1], three[2]]), offset)],
         (None, [one, two]) => (0..CLASSES)
@@ -195,6 +200,22 @@ fn triples(word: &[u8]) -> impl Iterator<Item = (u16, u16)> {
         (None, []) => Vec::new(),
     };
     found.into_iter()
+}
+
+/// How common three classes in a row are, as far as it is easily told.
+fn commonness(three: &[usize]) -> u32 {
+    const MORE: u32 = 4;
+    let pairs = three.windows(2).filter(|pair| {
+        let is_common = |common: &[u8]| {
+            common
+                .iter()
+                .zip(*pair)
+                .all(|(letter, class_)| usize::from(class(*letter)) == *class_)
+        };
+        COMMON_PAIRS.chunks_exact(2).any(is_common)
+    });
+    let alone: u32 = three.iter().map(|class| COMMON[*class]).product();
+    pairs.fold(alone, |product, _| product * MORE)
 }
 
 /// Three classes as one number.
