@@ -112,3 +112,56 @@ fn wait(receiver: &Receiver<Part>) -> Option<Part> {
     }
     receiver.recv().ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(number: u64) -> Part {
+        Part {
+            sessions: Vec::new(),
+            report: Report {
+                files_read: number,
+                ..Report::default()
+            },
+            files: FileMemory::default(),
+        }
+    }
+
+    fn taken(ahead: &mut Ahead) -> Option<u64> {
+        ahead.next().map(|part| part.report.files_read)
+    }
+
+    #[test]
+    fn outcomes_are_taken_in_order_whichever_comes_first() {
+        let mut ahead = Ahead::new();
+        let first = ahead.begin(1);
+        let second = ahead.begin(MOST);
+        assert!(!ahead.has_room());
+        second.fill(part(2));
+        first.fill(part(1));
+        assert_eq!(taken(&mut ahead), Some(1));
+        assert_eq!(taken(&mut ahead), Some(2));
+        assert!(ahead.has_room());
+        assert_eq!(taken(&mut ahead), None);
+    }
+
+    #[test]
+    fn the_only_thread_of_a_pool_works_while_it_waits() {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(1)
+            .build()
+            .unwrap();
+        let numbers = pool.install(|| {
+            rayon::in_place_scope_fifo(|scope| {
+                let mut ahead = Ahead::new();
+                for number in 0..3 {
+                    let place = ahead.begin(1);
+                    scope.spawn_fifo(move |_| place.fill(part(number)));
+                }
+                std::iter::from_fn(|| taken(&mut ahead)).collect::<Vec<_>>()
+            })
+        });
+        assert_eq!(numbers, [0, 1, 2]);
+    }
+}

@@ -396,8 +396,13 @@ impl OpenLog {
         &mut self,
         skip: Skip,
         report: &mut Report,
-        mut each: impl FnMut(u64, Json<'_>, &mut Report),
+        take: impl FnMut(u64, Json<'_>, &mut Report),
     ) {
+        self.read_into(&mut Alike { skip, take }, report);
+    }
+
+    /// The same for a reader that decides with each line what it skips.
+    pub(crate) fn read_into(&mut self, reader: &mut impl Records, report: &mut Report) {
         loop {
             let mut findings = Findings {
                 report,
@@ -406,9 +411,9 @@ impl OpenLog {
             let Some(line) = self.lines.next_line(&mut findings) else {
                 return;
             };
-            for record in lines::records(&line, skip, &mut findings) {
+            for record in lines::records(&line, reader.skip(line.bytes), &mut findings) {
                 findings.report.records += 1;
-                each(line.offset, record, findings.report);
+                reader.take(line.offset, record, findings.report);
             }
         }
     }
@@ -426,5 +431,30 @@ impl OpenLog {
         let value = self.lines.document(cap, &mut findings)?;
         report.records += 1;
         Some(value)
+    }
+}
+
+/// Takes the records of a log, one after the other.
+pub(crate) trait Records {
+    /// What is never looked at of the record in this line.
+    fn skip(&self, line: &[u8]) -> Skip;
+
+    /// Takes a record and its offset.
+    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report);
+}
+
+/// Takes all records in the same way.
+struct Alike<F> {
+    skip: Skip,
+    take: F,
+}
+
+impl<F: FnMut(u64, Json<'_>, &mut Report)> Records for Alike<F> {
+    fn skip(&self, _: &[u8]) -> Skip {
+        self.skip
+    }
+
+    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+        (self.take)(offset, record, report);
     }
 }

@@ -77,7 +77,8 @@ impl<'t> Parser<'t> {
     }
 
     fn object(&mut self, name: &str, depth: usize) -> Option<Json<'t>> {
-        let mut members = Vec::new();
+        // Most records have more than the four that a growing list begins with.
+        let mut members = Vec::with_capacity(8);
         self.each_of(b'{', b'}', depth, |parser| {
             let key = parser.key()?;
             if (parser.skip)(name, &key) {

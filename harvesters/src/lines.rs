@@ -7,6 +7,7 @@
 
 use std::io::Read;
 use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde::de::DeserializeSeed as _;
 
@@ -35,7 +36,15 @@ pub(crate) struct Lines<R> {
     offset: u64,
     ended_at: u64,
     cap: usize,
+    /// Held while the buffer is large.
+    large: Option<MutexGuard<'static, ()>>,
 }
+
+/// Only one log at a time has a line in memory that is longer than [`LARGE`]: with what is read
+/// out of it, it takes twice its length, on every thread.
+static LARGE_LINE: Mutex<()> = Mutex::new(());
+/// A buffer beyond this is given back after its line.
+const LARGE: usize = 16 << 20;
 
 impl<R: Read> Lines<R> {
     /// Lines of `source`, none longer than `cap` bytes.
@@ -47,6 +56,7 @@ impl<R: Read> Lines<R> {
             offset: 0,
             ended_at: 0,
             cap,
+            large: None,
         }
     }
 
@@ -130,6 +140,9 @@ impl<R: Read> Lines<R> {
     fn take_line(&mut self) -> std::io::Result<Taken> {
         let mut searched = 0;
         let mut dropped = false;
+        if self.large.is_some() && self.unread.len() <= BUFFER {
+            self.shrink();
+        }
         loop {
             let unread = &self.buffer[self.unread.clone()];
             let end = memchr::memchr(b'\n', &unread[searched..]).map(|found| searched + found);
@@ -149,8 +162,7 @@ impl<R: Read> Lines<R> {
             searched = length;
             if dropped {
                 self.take(length);
-                self.buffer = Vec::new();
-                self.unread = 0..0;
+                self.shrink();
                 searched = 0;
             }
             if self.read_more()? == 0 {
@@ -175,6 +187,15 @@ impl<R: Read> Lines<R> {
         place
     }
 
+    /// Gives a large buffer back. What is unread is little.
+    fn shrink(&mut self) {
+        let unread = self.buffer[self.unread.clone()].to_vec();
+        self.buffer = vec![0; BUFFER.max(unread.len())];
+        self.unread = 0..unread.len();
+        self.buffer[..unread.len()].copy_from_slice(&unread);
+        self.large = None;
+    }
+
     /// Reads on, making room first; how many bytes there were.
     fn read_more(&mut self) -> std::io::Result<usize> {
         if self.buffer.is_empty() {
@@ -187,6 +208,10 @@ impl<R: Read> Lines<R> {
         if self.unread.end == self.buffer.len() {
             let most = self.cap.saturating_add(BUFFER);
             let length = self.buffer.len().saturating_mul(2).min(most);
+            if length > LARGE && self.large.is_none() {
+                let held = LARGE_LINE.lock();
+                self.large = Some(held.unwrap_or_else(PoisonError::into_inner));
+            }
             self.buffer.resize(length.max(self.buffer.len() + 1), 0);
         }
         loop {
@@ -264,7 +289,7 @@ pub(crate) fn open(path: &std::path::Path, size: u64) -> std::io::Result<Box<dyn
 }
 
 /// How much of a log is read at a time, in bytes: little enough to stay in the caches.
-const BUFFER: usize = 128 * 1024;
+const BUFFER: usize = 64 * 1024;
 /// A packed log that unpacks to more is no log (16 GiB).
 const MOST_UNPACKED: u64 = 16 << 30;
 
@@ -436,4 +461,97 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
 fn hex_unit(text: &str, at: usize) -> Option<u32> {
     let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
     u32::from_str_radix(digits, 16).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::report::Report;
+
+    /// Hands out a few bytes at a time.
+    struct Slowly<'a> {
+        bytes: &'a [u8],
+        step: usize,
+    }
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.step.min(buffer.len());
+            (&mut self.bytes).take(count as u64).read(buffer)
+        }
+    }
+
+    /// Every line's offset, length and end, and the report.
+    fn read(bytes: &[u8], step: usize, cap: usize) -> (Vec<(u64, usize, bool)>, Report) {
+        let mut report = Report::default();
+        let mut lines = Lines::new(Slowly { bytes, step }, cap);
+        let mut found = Vec::new();
+        let file = std::path::Path::new("log");
+        while let Some(line) = lines.next_line(&mut Findings {
+            report: &mut report,
+            file,
+        }) {
+            assert!(line.bytes.iter().all(|byte| *byte == b'x'));
+            found.push((line.offset, line.bytes.len(), line.ended));
+        }
+        assert_eq!(lines.offset(), bytes.len() as u64);
+        (found, report)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn lines_of_any_length_are_found_however_they_are_read(
+            lengths in proptest::collection::vec(prop_oneof![0..9_usize, 0..3 * BUFFER], 0..6),
+            step in prop_oneof![1_000..9_000_usize, Just(usize::MAX)],
+            cap in prop_oneof![Just(100_usize), Just(BUFFER), Just(usize::MAX)],
+            ended in any::<bool>(),
+        ) {
+            let mut bytes = Vec::new();
+            let mut expected = Vec::new();
+            let mut too_long = 0;
+            for (index, length) in lengths.iter().enumerate() {
+                let ended = ended || index + 1 < lengths.len();
+                match *length {
+                    0 => {}
+                    length if length > cap => too_long += 1,
+                    length => expected.push((bytes.len() as u64, length, ended)),
+                }
+                bytes.resize(bytes.len() + length, b'x');
+                bytes.extend(ended.then_some(b'\n'));
+            }
+            let (found, report) = read(&bytes, step, cap);
+            prop_assert_eq!(found, expected);
+            let counted = report.flaw_counts.get(&Flaw::Oversized).copied();
+            prop_assert_eq!(counted.unwrap_or_default(), too_long);
+        }
+    }
+
+    #[test]
+    fn a_large_buffer_is_given_back_after_its_line() {
+        let mut bytes = vec![b'x'; LARGE + 1];
+        bytes.extend_from_slice(b"\nxx\nx");
+        let mut lines = Lines::new(bytes.as_slice(), usize::MAX);
+        let mut report = Report::default();
+        let file = std::path::Path::new("log");
+        let mut lengths = Vec::new();
+        let mut held = Vec::new();
+        loop {
+            let mut findings = Findings {
+                report: &mut report,
+                file,
+            };
+            let Some(line) = lines.next_line(&mut findings) else {
+                break;
+            };
+            lengths.push(line.bytes.len());
+            held.push(lines.large.is_some());
+        }
+        assert_eq!(lengths, [LARGE + 1, 2, 1]);
+        assert_eq!(held, [true, false, false]);
+        assert_eq!(lines.buffer.len(), BUFFER);
+    }
 }

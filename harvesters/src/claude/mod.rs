@@ -168,7 +168,7 @@ fn families_of(folder: Folder, run: &mut Run<'_>) -> Vec<Family> {
         run.remember(file);
     }
     let sub_agents = Arc::new(family::owners(&folder.sub_agents));
-    family::families(folder.sessions)
+    family::families(folder.sessions, &run.options.known)
         .into_iter()
         .filter(|members| !run.all_unchanged(members.iter()))
         .map(|members| Family {

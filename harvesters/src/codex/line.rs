@@ -179,6 +179,29 @@ pub(super) fn skipped(parent: &str, key: &str) -> bool {
     }
 }
 
+/// The same where no line is compared with another thread's.
+pub(super) fn unread(parent: &str, key: &str) -> bool {
+    skipped(parent, key)
+        || match parent {
+            "payload" => matches!(
+                key,
+                "encrypted_content"
+                    | "summary"
+                    | "last_agent_message"
+                    | "rate_limits"
+                    | "replacement_history"
+                    | "thread_token_usage"
+            ),
+            // Changes stand under the path of their file.
+            _ => key == "unified_diff",
+        }
+}
+
+/// The same in the output of a call that an item told everything of.
+pub(super) fn unread_or_told(parent: &str, key: &str) -> bool {
+    parent == "payload" && key == "output" || unread(parent, key)
+}
+
 /// What is known where a line stands.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {

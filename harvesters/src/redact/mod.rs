@@ -80,7 +80,7 @@ struct Prepared {
 /// takes longer than to see that no log has changed.
 #[derive(Clone, Debug)]
 struct Pattern {
-    source: &'static str,
+    source: Cow<'static, str>,
     /// To be run over all of a text.
     anywhere: OnceLock<Option<Regex>>,
     /// To be tried at one place.
@@ -91,7 +91,7 @@ impl Pattern {
     /// A built-in pattern; a test compiles all of them.
     fn built_in(source: &'static str) -> Self {
         Pattern {
-            source,
+            source: Cow::Borrowed(source),
             anywhere: OnceLock::new(),
             here: OnceLock::new(),
         }
@@ -100,19 +100,19 @@ impl Pattern {
     /// A user's pattern.
     fn users(pattern: Regex) -> Self {
         Pattern {
-            source: "",
+            source: Cow::Owned(pattern.as_str().to_owned()),
             anywhere: OnceLock::from(Some(pattern)),
             here: OnceLock::from(None),
         }
     }
 
     fn anywhere(&self) -> Option<&Regex> {
-        let pattern = self.anywhere.get_or_init(|| compile(self.source).ok());
+        let pattern = self.anywhere.get_or_init(|| compile(&self.source).ok());
         pattern.as_ref()
     }
 
     fn here(&self) -> Option<&meta::Regex> {
-        let pattern = self.here.get_or_init(|| compile_here(self.source));
+        let pattern = self.here.get_or_init(|| compile_here(&self.source));
         pattern.as_ref()
     }
 }

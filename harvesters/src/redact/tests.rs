@@ -74,6 +74,10 @@ fn names_stay_and_values_go() {
             "curl -u dev:fake-pass-1 https://x.example",
             "curl -u dev:[redacted:curl-user] https://x.example",
         ),
+        (
+            "deploy -password fake-pass-1",
+            "deploy -password [redacted:flag-secret]",
+        ),
     ] {
         assert_eq!(redactor.redact(text), expected);
     }
@@ -207,6 +211,20 @@ fn redactable() -> impl Strategy<Value = String> {
             "re_",
             "?",
             "&",
+            "token=",
+            "-",
+            "--api-",
+            "x-",
+            "curl -u ",
+            "zip ",
+            "https://",
+            "login ",
+            "otp ",
+            "code: 1234 ",
+            "is",
+            "sk-",
+            "shared_",
+            "my_",
             "0123456789abcdef0123456789abcdef",
             "0123456789abcdef_",
             "\t",

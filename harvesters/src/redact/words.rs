@@ -56,120 +56,130 @@ struct Around {
 /// The words to look for.
 #[derive(Clone, Debug)]
 pub(crate) struct Words {
-    words: Vec<Box<[u8]>>,
+    /// The letters of all words, one after the other.
+    letters: Box<[u8]>,
     around: Box<[Around]>,
     /// For three classes, where the words that have them begin in `entries`; beyond its
     /// end when there are none.
     first: Box<[u16]>,
     /// Words by their three classes, in the order of these.
-    entries: Vec<Entry>,
+    entries: Box<[Entry]>,
 }
 
 /// A word and where its three bytes are in it.
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     triple: u16,
+    offset: u8,
+    length: u8,
+    /// Where the word begins in `letters`.
+    letters: u16,
     word: u16,
-    offset: u16,
 }
 
 impl Words {
-    /// Words in lower case; none of them empty. None when there are more than can be told apart by
-    /// a short number.
+    /// Words in lower case; none of them empty. None when they are more, or longer, than an
+    /// [`Entry`] can tell.
     pub(crate) fn new(words: &[&str]) -> Option<Self> {
-        const MOST: usize = 1_000;
-        let usable = words.len() <= MOST
-            && words
-                .iter()
-                .all(|word| (1..=usize::from(u8::MAX)).contains(&word.len()));
-        if !usable {
-            return None;
-        }
-        let words: Vec<Box<[u8]>> = words
-            .iter()
-            .map(|word| Box::from(word.as_bytes()))
-            .collect();
-        let mut entries: Vec<Entry> = Vec::new();
-        for (index, word) in (0_u16..).zip(&words) {
-            entries.extend(triples(word).map(|(triple, offset)| Entry {
-                triple,
-                word: index,
-                offset,
-            }));
+        let mut letters = Vec::new();
+        let mut entries = Vec::new();
+        for (word, text) in words.iter().enumerate() {
+            let length = u8::try_from(text.len()).ok().filter(|length| *length > 0)?;
+            for (triple, offset) in triples(text.as_bytes()) {
+                entries.push(Entry {
+                    triple,
+                    offset,
+                    length,
+                    letters: u16::try_from(letters.len()).ok()?,
+                    word: u16::try_from(word).ok()?,
+                });
+            }
+            letters.extend_from_slice(text.as_bytes());
         }
         entries.sort_unstable_by_key(|entry| (entry.triple, entry.word));
         let mut around = vec![Around::default(); CLASSES * CLASSES].into_boxed_slice();
         let mut first = vec![u16::MAX; CLASSES * CLASSES * CLASSES].into_boxed_slice();
-        for (at, entry) in (0_u16..).zip(&entries) {
+        for (at, entry) in entries.iter().enumerate() {
             let [one, two, three] = parted(entry.triple);
             around[one * CLASSES + two].behind |= 1 << three;
             around[two * CLASSES + three].before |= 1 << one;
             let first = &mut first[usize::from(entry.triple)];
-            *first = at.min(*first);
+            *first = u16::try_from(at).ok()?.min(*first);
         }
         Some(Words {
-            words,
+            letters: letters.into(),
             around,
             first,
-            entries,
+            entries: entries.into(),
         })
     }
 
     /// Calls `each` with the number, the start and the end of every word that occurs, in the
     /// order of where their three bytes are.
     pub(crate) fn each(&self, text: &[u8], mut each: impl FnMut(usize, usize, usize)) {
+        const NOTHING: usize = OTHER as usize;
         let class = |byte: u8| usize::from(CLASS_OF[usize::from(byte)]);
-        let (mut one, mut two) = (usize::from(OTHER), usize::from(OTHER));
+        let (mut one, mut two) = (NOTHING, NOTHING);
         let pairs = text.chunks_exact(2);
         let last = pairs
             .remainder()
             .first()
-            .map_or(usize::from(OTHER), |byte| class(*byte));
+            .map_or(NOTHING, |byte| class(*byte));
         for (index, pair) in pairs.enumerate() {
             let (three, four) = (class(pair[0]), class(pair[1]));
-            let around = self.around[two * CLASSES + three];
-            if ((around.before >> one) | (around.behind >> four)) & 1 != 0 {
-                self.compare(text, 2 * index, [one, two, three, four], &mut each);
-            }
+            self.look(text, 2 * index, [one, two, three, four], &mut each);
             (one, two) = (three, four);
         }
         // The last bytes, and beyond the end what is in no word.
         let end = text.len() & !1;
-        self.compare(text, end, [one, two, last, usize::from(OTHER)], &mut each);
-        let beyond = [
-            last,
-            usize::from(OTHER),
-            usize::from(OTHER),
-            usize::from(OTHER),
-        ];
-        self.compare(text, end + 2, beyond, &mut each);
+        self.look(text, end, [one, two, last, NOTHING], &mut each);
+        self.look(text, end + 2, [last, NOTHING, NOTHING, NOTHING], &mut each);
     }
 
-    /// Compares the words that the four classes from two bytes before `at` on allow.
-    #[cold]
-    fn compare(
+    /// Looks whether the four classes from two bytes before `at` on have three in a row that
+    /// a word has.
+    #[inline]
+    fn look(
         &self,
         text: &[u8],
         at: usize,
         [one, two, three, four]: [usize; 4],
         each: &mut impl FnMut(usize, usize, usize),
     ) {
-        for (triple, lead) in [([one, two, three], 2), ([two, three, four], 1)] {
-            let triple = joined(triple);
-            let from = usize::from(self.first[usize::from(triple)]);
-            let entries = self.entries.get(from..).unwrap_or_default();
-            let found = entries.iter().take_while(|entry| entry.triple == triple);
-            for entry in found {
-                let Some(start) = at.checked_sub(lead + usize::from(entry.offset)) else {
-                    continue;
-                };
-                let word = &self.words[usize::from(entry.word)];
-                let occurs = text
-                    .get(start..start + word.len())
-                    .is_some_and(|piece| piece.eq_ignore_ascii_case(word));
-                if occurs {
-                    each(usize::from(entry.word), start, start + word.len());
-                }
+        let around = self.around[two * CLASSES + three];
+        if (around.before >> one) & 1 != 0 {
+            self.compare(text, at.checked_sub(2), [one, two, three], each);
+        }
+        if (around.behind >> four) & 1 != 0 {
+            self.compare(text, at.checked_sub(1), [two, three, four], each);
+        }
+    }
+
+    /// Compares the words that have these three classes, which begin at `at`. None when that is
+    /// before the text.
+    #[cold]
+    fn compare(
+        &self,
+        text: &[u8],
+        at: Option<usize>,
+        triple: [usize; 3],
+        each: &mut impl FnMut(usize, usize, usize),
+    ) {
+        let triple = joined(triple);
+        let from = usize::from(self.first[usize::from(triple)]);
+        let entries = self.entries.get(from..).unwrap_or_default();
+        for entry in entries.iter().take_while(|entry| entry.triple == triple) {
+            let Some(start) = at.and_then(|at| at.checked_sub(usize::from(entry.offset))) else {
+                continue;
+            };
+            let end = start + usize::from(entry.length);
+            let letters = usize::from(entry.letters);
+            let word = &self.letters[letters..letters + usize::from(entry.length)];
+            let occurs = text
+                .get(start..end)
+                .is_some_and(|piece| piece.eq_ignore_ascii_case(word));
+            if occurs {
+                each(usize::from(entry.word), start, end);
             }
         }
     }
@@ -184,12 +194,12 @@ impl Words {
 
 /// The rarest three classes of a word and where they are. What a short word lacks is
 /// anything.
-fn triples(word: &[u8]) -> impl Iterator<Item = (u16, u16)> {
+fn triples(word: &[u8]) -> impl Iterator<Item = (u16, u8)> {
     let classes: Vec<usize> = word.iter().map(|byte| usize::from(class(*byte))).collect();
-    let rarest = (0_u16..)
+    let rarest = (0_u8..)
         .zip(classes.windows(3))
         .min_by_key(|(_, three)| commonness(three));
-    let found: Vec<(u16, u16)> = match (rarest, classes.as_slice()) {
+    let found: Vec<(u16, u8)> = match (rarest, classes.as_slice()) {
         (Some((offset, three)), _) => vec![(joined([three[0], three[1], three[2]]), offset)],
         (None, [one, two]) => (0..CLASSES)
             .map(|three| (joined([*one, *two, three]), 0))
