@@ -14,3 +14,4 @@ mod night;
 mod parity;
 mod review;
 mod train;
+mod train_faults;

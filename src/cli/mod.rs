@@ -15,6 +15,7 @@ mod logging;
 mod models;
 mod output;
 mod progress;
+mod provenance;
 mod results;
 mod revert;
 mod review;

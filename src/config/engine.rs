@@ -92,6 +92,8 @@ pub struct OptimizerSection {
     pub lr_control_mode: LrControl,
     /// What an optimizer's reply changes.
     pub skill_update_mode: UpdateMode,
+    /// The folder with prompts that replace the built-in ones.
+    pub prompts_dir: Option<PathBuf>,
     /// Rewrite the slow-update region at each epoch's end.
     pub use_slow_update: bool,
     /// Items that the slow update compares.
@@ -137,6 +139,8 @@ pub struct EvaluationSection {
     pub gate_attribute: bool,
     /// Reject a candidate that does worse on any item.
     pub gate_no_regression: bool,
+    /// The file in which runs share the target's replies; none: each run makes its own.
+    pub result_cache: Option<PathBuf>,
     /// Least measured share of the items for a decision.
     pub coverage_floor: f64,
     /// Let the score favour dense documents.
@@ -294,6 +298,9 @@ impl EngineConfig {
         config.target.backend = target.map(|name| name.parse()).transpose()?;
         config.target.model = given(&section.target);
         config.target.concurrency = self.env.workers;
+        config
+            .shared_results
+            .clone_from(&self.evaluation.result_cache);
         Ok(config)
     }
 }
@@ -400,6 +407,7 @@ fn optimizer(reader: &mut Reader<'_>) -> Result<OptimizerSection, ConfigError> {
         lr_scheduler: reader.mode("lr_scheduler", LrScheduler::Constant)?,
         lr_control_mode: reader.mode("lr_control_mode", LrControl::Fixed)?,
         skill_update_mode: reader.mode("skill_update_mode", UpdateMode::Patch)?,
+        prompts_dir: reader.path("prompts_dir")?,
         use_slow_update: reader.switch("use_slow_update", false)?,
         slow_update_samples: narrow(reader.integer("slow_update_samples", 1, 20)?),
         slow_update_gate_with_selection: reader.switch("slow_update_gate_with_selection", false)?,
@@ -436,6 +444,7 @@ fn evaluation(reader: &mut Reader<'_>) -> Result<EvaluationSection, ConfigError>
         gate_prescreen: reader.switch("gate_prescreen", false)?,
         gate_attribute: reader.switch("gate_attribute", false)?,
         gate_no_regression: reader.switch("gate_no_regression", false)?,
+        result_cache: reader.path("result_cache")?,
         coverage_floor: reader.number("coverage_floor", 0.0..=1.0, 0.8)?,
         use_semantic_density: reader.switch("use_semantic_density", false)?,
         semantic_density_weight: reader.number("semantic_density_weight", 0.0..=1.0, 0.05)?,

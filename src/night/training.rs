@@ -111,7 +111,7 @@ impl Training<'_> {
         run: &RunDir,
         settings: Settings,
     ) -> Result<Trained, NightError> {
-        let prompts = Arc::new(Prompts::load(None)?.with(PROMPTS)?);
+        let prompts = Arc::new(Prompts::load(None, PROMPTS)?);
         let environment = ReplayEnvironment::new(ReplayParts {
             tasks: self.tasks.to_vec(),
             target: Arc::clone(&self.models.target),
