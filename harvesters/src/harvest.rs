@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
 use crate::node::{Json, Skip};
+use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
 use crate::report::{Findings, Report, SkipReason};
 use crate::session::{Agent, Origin, Session};
@@ -411,7 +412,7 @@ impl OpenLog {
             let Some(line) = self.lines.next_line(&mut findings) else {
                 return;
             };
-            for record in lines::records(&line, reader.skip(line.bytes), &mut findings) {
+            for record in records::records_of(&line, reader.skip(line.bytes), &mut findings) {
                 findings.report.records += 1;
                 reader.take(line.offset, record, findings.report);
             }

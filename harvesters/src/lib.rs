@@ -70,6 +70,7 @@ mod origin;
 mod outcome;
 mod path;
 mod pi;
+mod records;
 pub mod redact;
 pub mod report;
 pub mod session;

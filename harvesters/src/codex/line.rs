@@ -169,39 +169,6 @@ pub(super) struct Tokens {
     pub(super) output: u64,
 }
 
-/// What is never looked at and may be long: the program's own instructions and what a
-/// command printed, in a second form. Reasoning stays: copies are recognised by it.
-pub(super) fn skipped(parent: &str, key: &str) -> bool {
-    match parent {
-        "payload" => key == "base_instructions",
-        "item" => matches!(key, "stdout" | "stderr" | "formatted_output"),
-        _ => false,
-    }
-}
-
-/// The same where no line is compared with another thread's.
-pub(super) fn unread(parent: &str, key: &str) -> bool {
-    skipped(parent, key)
-        || match parent {
-            "payload" => matches!(
-                key,
-                "encrypted_content"
-                    | "summary"
-                    | "last_agent_message"
-                    | "rate_limits"
-                    | "replacement_history"
-                    | "thread_token_usage"
-            ),
-            // Changes stand under the path of their file.
-            _ => key == "unified_diff",
-        }
-}
-
-/// The same in the output of a call that an item told everything of.
-pub(super) fn unread_or_told(parent: &str, key: &str) -> bool {
-    parent == "payload" && key == "output" || unread(parent, key)
-}
-
 /// What is known where a line stands.
 #[derive(Clone, Copy)]
 pub(super) struct Context<'a> {

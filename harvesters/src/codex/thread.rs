@@ -278,11 +278,11 @@ impl FileReader<'_> {
 impl Records for FileReader<'_> {
     fn skip(&self, line: &[u8]) -> Skip {
         if self.hashed {
-            line::skipped
+            skipped
         } else if self.is_told(line) {
-            line::unread_or_told
+            unread_or_told
         } else {
-            line::unread
+            unread
         }
     }
 
@@ -309,4 +309,37 @@ impl Records for FileReader<'_> {
             self.lines.push(line);
         }
     }
+}
+
+/// What is never looked at and may be long: the program's own instructions and what a
+/// command printed, in a second form. Reasoning stays: copies are recognised by it.
+fn skipped(parent: &str, key: &str) -> bool {
+    match parent {
+        "payload" => key == "base_instructions",
+        "item" => matches!(key, "stdout" | "stderr" | "formatted_output"),
+        _ => false,
+    }
+}
+
+/// The same where no line is compared with another thread's.
+fn unread(parent: &str, key: &str) -> bool {
+    skipped(parent, key)
+        || match parent {
+            "payload" => matches!(
+                key,
+                "encrypted_content"
+                    | "summary"
+                    | "last_agent_message"
+                    | "rate_limits"
+                    | "replacement_history"
+                    | "thread_token_usage"
+            ),
+            // Changes stand under the path of their file.
+            _ => key == "unified_diff",
+        }
+}
+
+/// The same in the output of a call that an item told everything of.
+fn unread_or_told(parent: &str, key: &str) -> bool {
+    parent == "payload" && key == "output" || unread(parent, key)
 }

@@ -11,16 +11,19 @@
 
 mod door;
 mod hit;
+mod pattern;
 mod plausible;
 mod rules;
 mod words;
 
 use std::borrow::Cow;
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, LazyLock};
 
-use regex::bytes::{Regex, RegexBuilder};
-use regex_automata::{Anchored, Input, meta, util::syntax};
+use regex::bytes::Regex;
+use regex_automata::{Anchored, Input};
 use serde_json::Value;
+
+use pattern::Pattern;
 
 pub use door::TextLimits;
 pub(crate) use door::{Door, cut};
@@ -74,47 +77,6 @@ struct Prepared {
     /// Words of which one must be in the text as well.
     beside: Option<Words>,
     check: plausible::Check,
-}
-
-/// A pattern, compiled when it is first run: few ever are, and to compile all of them
-/// takes longer than to see that no log has changed.
-#[derive(Clone, Debug)]
-struct Pattern {
-    source: Cow<'static, str>,
-    /// To be run over all of a text.
-    anywhere: OnceLock<Option<Regex>>,
-    /// To be tried at one place.
-    here: OnceLock<Option<meta::Regex>>,
-}
-
-impl Pattern {
-    /// A built-in pattern; a test compiles all of them.
-    fn built_in(source: &'static str) -> Self {
-        Pattern {
-            source: Cow::Borrowed(source),
-            anywhere: OnceLock::new(),
-            here: OnceLock::new(),
-        }
-    }
-
-    /// A user's pattern.
-    fn users(pattern: Regex) -> Self {
-        Pattern {
-            source: Cow::Owned(pattern.as_str().to_owned()),
-            anywhere: OnceLock::from(Some(pattern)),
-            here: OnceLock::from(None),
-        }
-    }
-
-    fn anywhere(&self) -> Option<&Regex> {
-        let pattern = self.anywhere.get_or_init(|| compile(&self.source).ok());
-        pattern.as_ref()
-    }
-
-    fn here(&self) -> Option<&meta::Regex> {
-        let pattern = self.here.get_or_init(|| compile_here(&self.source));
-        pattern.as_ref()
-    }
 }
 
 /// Prepared once for all.
@@ -410,21 +372,6 @@ fn is_placeholder(text: &str) -> bool {
             name.bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         })
-}
-
-/// Compiles a built-in pattern. They are about ASCII: without Unicode classes the
-/// engine never leaves its fastest path.
-fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).build()
-}
-
-/// The same pattern, to be tried at one place.
-fn compile_here(pattern: &str) -> Option<meta::Regex> {
-    meta::Regex::builder()
-        .syntax(syntax::Config::new().unicode(false).utf8(false))
-        .configure(meta::Config::new().utf8_empty(false))
-        .build(pattern)
-        .ok()
 }
 
 /// A found secret: byte range and rule.

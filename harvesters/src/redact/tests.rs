@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::pattern::{compile, compile_here};
 use super::*;
 
 #[test]
