@@ -5,10 +5,6 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use skillopt_sleep::cli::{Cli, ExitStatus, Failure};
 
-/// Reading logs makes millions of short texts; see docs/performance.md.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cli.start_logging();

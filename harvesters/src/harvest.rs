@@ -146,7 +146,7 @@ pub fn harvest_each(
     let mut run = Run {
         options,
         report: Report::default(),
-        files: FileMemory::default(),
+        files: FileMemory::with_room(options.known.len()),
         each: &mut each,
     };
     for source in registry() {
@@ -257,25 +257,19 @@ impl<'a> Run<'a> {
 
     /// Whether none of these files changed since they were last read. If so, they are
     /// counted and remembered, and need not be opened.
-    pub(crate) fn all_unchanged<'f>(
-        &mut self,
-        files: impl Iterator<Item = &'f Found> + Clone,
-    ) -> bool {
+    pub(crate) fn all_unchanged<'f>(&mut self, files: impl Iterator<Item = &'f Found>) -> bool {
         let known = &self.options.known;
-        let unchanged = files.clone().all(|found| {
-            known
-                .get(&found.path)
-                .is_some_and(|stamp| stamp.is_unchanged(&found.stamp))
-        });
-        if unchanged {
-            for found in files {
-                self.report.files_unchanged += 1;
-                if let Some(stamp) = known.get(&found.path) {
-                    self.files.insert(found.path.clone(), stamp.clone());
-                }
-            }
+        let unchanged: Option<Vec<_>> = files
+            .map(|found| {
+                let stamp = known.get(&found.path)?;
+                stamp.is_unchanged(&found.stamp).then_some((found, stamp))
+            })
+            .collect();
+        for (found, stamp) in unchanged.iter().flatten() {
+            self.report.files_unchanged += 1;
+            self.files.insert(found.path.clone(), (*stamp).clone());
         }
-        unchanged
+        unchanged.is_some()
     }
 
     /// Remembers a file that gives no session of its own and was not opened, so that it

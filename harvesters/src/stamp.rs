@@ -73,6 +73,11 @@ pub(crate) fn head_hash(head: &[u8]) -> String {
 pub struct FileMemory(HashMap<PathBuf, FileStamp>);
 
 impl FileMemory {
+    /// A memory with room for so many files.
+    pub(crate) fn with_room(files: usize) -> Self {
+        FileMemory(HashMap::with_capacity(files))
+    }
+
     /// Remembers a file.
     pub fn insert(&mut self, path: PathBuf, stamp: FileStamp) {
         self.0.insert(path, stamp);

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use crate::feedback::{self, Before};
+use crate::feedback::{self, Asked, Before};
 use crate::path;
 use crate::redact::{Door, Words};
 use crate::session::{
@@ -129,7 +129,8 @@ fn reads_like_instructions(text: &str) -> bool {
 /// Prompts that judge what was done before them.
 pub(super) fn feedback_of(turns: &[Turn]) -> Vec<Feedback> {
     let mut found = Vec::new();
-    let mut earlier: Vec<&str> = Vec::new();
+    let mut asked = Asked::default();
+    let mut earlier = 0;
     for (index, turn) in turns.iter().enumerate() {
         let persons = turn.prompts.iter().filter(|prompt| prompt.kind.by_person());
         for (position, prompt) in persons.enumerate() {
@@ -143,21 +144,22 @@ pub(super) fn feedback_of(turns: &[Turn]) -> Vec<Feedback> {
                 !steering && index > 0 && turns[index - 1].end == TurnEnd::Interrupted;
             let before = Before {
                 interrupted,
-                prompts: &earlier,
+                asked: Some(&asked),
             };
-            let judged = (!earlier.is_empty() && prompt.kind != PromptKind::SlashCommand)
+            let judged = (earlier > 0 && prompt.kind != PromptKind::SlashCommand)
                 .then(|| feedback::judge(&prompt.text, before))
                 .flatten();
             if let (Some(polarity), Some(about_turn)) = (judged, about) {
                 found.push(Feedback {
-                    prompt_index: earlier.len(),
+                    prompt_index: earlier,
                     about_turn,
                     polarity,
                     text: prompt.text.clone(),
                     place: prompt.place,
                 });
             }
-            earlier.push(&prompt.text);
+            asked.add(&prompt.text);
+            earlier += 1;
         }
     }
     found
