@@ -6,12 +6,15 @@
     reason = "a test fails by panicking"
 )]
 
+mod claude_log;
 mod data_command;
 mod harvest;
+mod impact;
 mod machine;
 mod model_server;
 mod night;
 mod parity;
 mod review;
+mod skills;
 mod train;
 mod train_faults;

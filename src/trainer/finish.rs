@@ -16,8 +16,6 @@ use super::state::{Scored, State};
 use super::summary::{Measured, Summary};
 use crate::skill::hash::skill_hash;
 
-/// Test results are one draw per skill.
-
 impl<E: Environment> Trainer<'_, E> {
     /// Validates, measures, adds up, and says that the run is over.
     pub(super) async fn finish(
