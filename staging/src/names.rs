@@ -29,6 +29,17 @@ pub fn resolvable_name(name: &str) -> Option<&str> {
     plain_name(name)
 }
 
+/// Whether a document may be shown under this name: something to see, and nothing hidden, that
+/// does not look like a path elsewhere.
+pub(crate) fn is_label(name: &str) -> bool {
+    trim(name) == name
+        && !name.is_empty()
+        && name.len() <= SKILL_NAME_LIMIT
+        && !name.starts_with(['/', '~'])
+        && !name.chars().any(is_hidden)
+        && name.split(['/', '\\']).all(|part| part != "..")
+}
+
 fn plain_name(name: &str) -> Option<&str> {
     let name = trim(name);
     let bad = name.is_empty()
@@ -139,6 +150,37 @@ mod tests {
             assert_eq!(skill_name(name), None, "{name:?}");
         }
         assert_eq!(skill_name(&"x".repeat(300)), None);
+    }
+
+    #[test]
+    fn a_label_hides_nothing_and_leads_nowhere() {
+        for name in [
+            "alpha",
+            "日本 2",
+            "pack:alpha",
+            "alpha/references/x.md",
+            "AGENTS.md",
+        ] {
+            assert!(is_label(name), "{name:?}");
+        }
+        let long = "x".repeat(300);
+        for name in [
+            "",
+            " a",
+            "../a",
+            "a/../b",
+            "a\\..\\b",
+            "/etc/a",
+            "~a",
+            "a\0b",
+            "a\nb",
+            "a\u{1b}[2J",
+            "a\u{202e}b",
+            "a\u{200b}",
+            &long,
+        ] {
+            assert!(!is_label(name), "{name:?}");
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@
 
 mod adopting;
 mod crashing;
+mod killing;
 mod meddling;
 mod proposals;
 mod pruning;
