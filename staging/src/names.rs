@@ -10,6 +10,9 @@ use crate::text::display::is_hidden;
 /// The longest skill name, in bytes: what a file system takes, less what is put around it.
 const SKILL_NAME_LIMIT: usize = 200;
 
+/// The longest name that a document is shown under, in bytes.
+const LABEL_LIMIT: usize = 1000;
+
 /// The trimmed name, if a skill may be called so. Refused are names that mean something
 /// to a file system (`..`, separators, `~`), that another system cannot store, that hide
 /// characters, and that are too long.
@@ -34,7 +37,7 @@ pub fn resolvable_name(name: &str) -> Option<&str> {
 pub(crate) fn is_label(name: &str) -> bool {
     trim(name) == name
         && !name.is_empty()
-        && name.len() <= SKILL_NAME_LIMIT
+        && name.len() <= LABEL_LIMIT
         && !name.starts_with(['/', '~'])
         && !name.chars().any(is_hidden)
         && name.split(['/', '\\']).all(|part| part != "..")
@@ -163,7 +166,7 @@ mod tests {
         ] {
             assert!(is_label(name), "{name:?}");
         }
-        let long = "x".repeat(300);
+        let long = "x".repeat(2000);
         for name in [
             "",
             " a",

@@ -65,7 +65,7 @@ fn check_draft(draft: &Draft) -> Result<(), Refusal> {
             path,
             format!(
                 "{:?} is no name to show a document under: it has to be visible, on one line, \
-                 at most 200 bytes, and without `..`",
+                 at most 1000 bytes, and without `..`",
                 draft.document.name
             ),
         ));

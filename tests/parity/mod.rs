@@ -22,6 +22,7 @@ mod engine;
 mod engine_state;
 mod reports;
 mod scripted_run;
+mod skills;
 mod sleep;
 mod staged;
 mod stages;
@@ -90,6 +91,7 @@ fn groups() -> Vec<Group> {
         staging::GROUPS,
         staged::GROUPS,
         reports::GROUPS,
+        skills::GROUPS,
         bench::GROUPS,
         data::GROUPS,
         command_line::GROUPS,

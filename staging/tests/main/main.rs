@@ -10,6 +10,7 @@ mod adopting;
 mod crashing;
 mod killing;
 mod meddling;
+mod odd_input;
 mod proposals;
 mod pruning;
 mod reverting;
