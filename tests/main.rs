@@ -6,11 +6,14 @@
     reason = "a test fails by panicking"
 )]
 
+mod claude_log;
 mod data_command;
 mod harvest;
+mod impact;
 mod machine;
 mod model_server;
 mod night;
 mod parity;
 mod review;
+mod skills;
 mod train;

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic as _;
 use skillopt_harvesters::redact::UserRule;
-use skillopt_harvesters::{Redactor, Roots};
-use skillopt_staging::AllowedRoots;
+use skillopt_harvesters::{Redactor, Roots, registry};
+use skillopt_staging::{AllowedRoots, PROJECT_SKILLS};
 
 use super::failure::{ExitStatus, Failure};
 use super::models::env;
@@ -13,9 +13,10 @@ use super::output::Printer;
 use crate::config::night::Source;
 use crate::config::paths::expand;
 use crate::config::{ConfigError, NightConfig, Paths};
+use crate::night::used_skills::UsedSkills;
 
-/// Folders of a project in which agents look for skills.
-const PROJECT_SKILLS: &[&str] = &[".agents/skills", ".claude/skills", ".cursor/skills"];
+/// The agents that have skills in their homes.
+const SKILL_AGENTS: [Source; 3] = [Source::Claude, Source::Codex, Source::Cursor];
 
 /// What a command works with.
 pub(super) struct Context {
@@ -98,10 +99,11 @@ impl Context {
     pub(super) fn allowed_roots(&self) -> AllowedRoots {
         let config = self.config_or_default();
         let mut roots = AllowedRoots::new();
-        for source in [Source::Claude, Source::Codex] {
-            if let Some(home) = config.homes.of(source, &env) {
-                roots = roots.skills(home.join("skills"));
+        for (source, home) in skill_homes(&config) {
+            if source == Source::Claude {
+                roots = roots.skills(home.join("plugins").join("cache"));
             }
+            roots = roots.skills(home.join("skills"));
         }
         for root in &config.skill_roots {
             roots = roots.skills(expand(root, &env));
@@ -118,6 +120,33 @@ impl Context {
             }
         }
         roots
+    }
+
+    /// The folders of all agents.
+    pub(super) fn homes(&self) -> Vec<(Source, PathBuf)> {
+        let config = self.config_or_default();
+        registry()
+            .iter()
+            .map(|source| source.info().agent)
+            .flat_map(|agent| {
+                let homes = config.homes.all_of(agent, &env);
+                homes.into_iter().map(move |home| (agent, home))
+            })
+            .collect()
+    }
+
+    /// Where the skills that sessions used are looked for; none when they shall not be trained.
+    pub(super) fn used_skills(&self, config: &NightConfig) -> Option<UsedSkills> {
+        let skills = &config.documents.skills;
+        skills.enabled.then(|| UsedSkills {
+            homes: skill_homes(config).collect(),
+            directories: config
+                .skill_roots
+                .iter()
+                .map(|root| expand(root, &env))
+                .collect(),
+            references: skills.references,
+        })
     }
 
     /// The projects that the configuration names, else the one of the current directory.
@@ -142,6 +171,13 @@ impl Context {
             self.allowed_roots(),
         ))
     }
+}
+
+/// The homes of agents that have skills in them.
+fn skill_homes(config: &NightConfig) -> impl Iterator<Item = (Source, PathBuf)> {
+    SKILL_AGENTS
+        .into_iter()
+        .filter_map(|source| Some((source, config.homes.of(source, &env)?)))
 }
 
 /// A configuration that cannot be used.

@@ -194,6 +194,9 @@ impl Watch for Progress {
             NightEvent::Staged { proposal, path } => {
                 self.say(&format!("stage: {proposal} for {path}"))
             }
+            NightEvent::Adopted { adoption, path, .. } => self.say(&format!(
+                "adopt: {adoption} wrote {path} without review; undo it with: skillopt-sleep revert {adoption}"
+            )),
             NightEvent::Finished { .. } => self.clear(),
         }
     }

@@ -8,8 +8,8 @@ mod file;
 mod sections;
 
 pub use sections::{
-    Documents, FeedbackPhrases, Homes, MemoryDocuments, NightBudget, NightTrain, ProjectMode,
-    Projects, Redact, SecretPattern, SkillDocument, Source, Staging,
+    AutoAdopt, Documents, FeedbackPhrases, Homes, MemoryDocuments, NightBudget, NightTrain,
+    ProjectMode, Projects, Redact, SecretPattern, SkillDocument, SkillDocuments, Source, Staging,
 };
 
 use std::path::{Path, PathBuf};
@@ -181,6 +181,7 @@ impl NightConfig {
                 format!("and `{other}` leave no task to train on; together they must be below 1"),
             ));
         }
+        let auto = &self.staging.auto_adopt;
         let least = [
             ("max_tasks", self.max_tasks, 1),
             ("max_sessions", self.max_sessions.unwrap_or(1), 1),
@@ -189,6 +190,9 @@ impl NightConfig {
             ("train.minibatch_size", self.train.minibatch_size, 1),
             ("train.merge_batch_size", self.train.merge_batch_size, 2),
             ("staging.keep_days", self.staging.keep_days as usize, 1),
+            ("staging.auto_adopt.max_documents", auto.max_documents, 1),
+            ("staging.auto_adopt.max_edits", auto.max_edits, 1),
+            ("staging.auto_adopt.max_bytes", auto.max_bytes, 1),
         ];
         if let Some((key, value, least)) = least.iter().find(|(_, value, least)| value < least) {
             return Err(wrong(
@@ -243,6 +247,21 @@ impl NightConfig {
                 )
             })
             .collect()
+    }
+
+    /// The name of the skill that nights keep.
+    #[must_use]
+    pub fn kept_skill(&self) -> String {
+        let skill = &self.documents.skill;
+        let folder = skill
+            .path
+            .as_deref()
+            .and_then(Path::parent)
+            .and_then(Path::file_name);
+        match folder {
+            Some(folder) => folder.to_string_lossy().into_owned(),
+            None => skill.name.clone(),
+        }
     }
 
     /// [`NightConfig::seed`] as the shuffles take it.

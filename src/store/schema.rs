@@ -6,8 +6,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite_migration::{M, Migrations};
 
-static MIGRATIONS: LazyLock<Migrations<'static>> =
-    LazyLock::new(|| Migrations::new(vec![M::up(include_str!("migrations/01_first.sql"))]));
+static MIGRATIONS: LazyLock<Migrations<'static>> = LazyLock::new(|| {
+    Migrations::new(vec![
+        M::up(include_str!("migrations/01_first.sql")),
+        M::up(include_str!("migrations/03_notices.sql")),
+    ])
+});
 
 /// Sets a connection up and migrates its file.
 pub(super) fn prepare(
