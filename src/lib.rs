@@ -12,12 +12,13 @@
 //! | module | what it is | depends on |
 //! |---|---|---|
 //! | [`cli`] | arguments in, one call, rendering out; one file a subcommand | everything below |
-//! | [`night`] | the sleep cycle | trainer, model, store, the crates `harvesters` and `staging` |
+//! | [`night`] | the sleep cycle | trainer, model, store, impact, the crates `harvesters` and `staging` |
+//! | [`impact`] | sessions before and after an adoption | store, trainer (its intervals), the crates `harvesters` and `staging` |
 //! | [`bench`] | benchmark environments | trainer, model |
 //! | [`trainer`] | the gated trainer: rollout, reflect, aggregate, select, update, gate | skill, model |
 //! | [`model`] | chat models and everything around a call | nothing of ours |
 //! | [`skill`] | the document being trained; pure | nothing of ours |
-//! | [`store`] | the SQLite database | nothing of ours |
+//! | [`store`] | the SQLite database | the crate `harvesters` (its `Session`) |
 //! | [`config`] | typed configuration, layers, overrides | model, trainer (their settings) |
 //!
 //! Crates beside this one: `skillopt-harvesters` reads session logs, `skillopt-staging` keeps
@@ -27,6 +28,7 @@
 pub mod bench;
 pub mod cli;
 pub mod config;
+pub mod impact;
 pub mod model;
 pub mod night;
 pub mod skill;

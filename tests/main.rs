@@ -6,8 +6,10 @@
     reason = "a test fails by panicking"
 )]
 
+mod claude_log;
 mod data_command;
 mod harvest;
+mod impact;
 mod incremental;
 mod machine;
 mod model_server;
@@ -15,4 +17,6 @@ mod night;
 mod parity;
 mod review;
 mod secrets;
+mod skills;
 mod train;
+mod train_faults;

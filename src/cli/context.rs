@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use miette::Diagnostic as _;
 use skillopt_harvesters::redact::{Identity, UserRule};
-use skillopt_harvesters::{Redactor, Roots};
-use skillopt_staging::AllowedRoots;
+use skillopt_harvesters::{Redactor, Roots, registry};
+use skillopt_staging::{AllowedRoots, PROJECT_SKILLS};
 
 use super::failure::{ExitStatus, Failure};
 use super::models::env;
@@ -13,9 +13,10 @@ use super::output::Printer;
 use crate::config::night::Source;
 use crate::config::paths::{expand, home};
 use crate::config::{ConfigError, NightConfig, Paths};
+use crate::night::used_skills::UsedSkills;
 
-/// Folders of a project in which agents look for skills.
-const PROJECT_SKILLS: &[&str] = &[".agents/skills", ".claude/skills", ".cursor/skills"];
+/// The agents that have skills in their homes.
+const SKILL_AGENTS: [Source; 3] = [Source::Claude, Source::Codex, Source::Cursor];
 
 /// What a command works with.
 pub(super) struct Context {
@@ -103,10 +104,11 @@ impl Context {
     pub(super) fn allowed_roots(&self) -> AllowedRoots {
         let config = self.config_or_default();
         let mut roots = AllowedRoots::new();
-        for source in [Source::Claude, Source::Codex] {
-            if let Some(home) = config.homes.of(source, &env) {
-                roots = roots.skills(home.join("skills"));
+        for (source, home) in skill_homes(&config) {
+            if source == Source::Claude {
+                roots = roots.skills(home.join("plugins").join("cache"));
             }
+            roots = roots.skills(home.join("skills"));
         }
         for root in &config.skill_roots {
             roots = roots.skills(expand(root, &env));
@@ -123,6 +125,32 @@ impl Context {
             }
         }
         roots
+    }
+
+    /// The folders of all agents.
+    pub(super) fn homes(&self) -> Vec<(Source, PathBuf)> {
+        let config = self.config_or_default();
+        registry()
+            .iter()
+            .map(|source| source.info().agent)
+            .flat_map(|agent| {
+                let homes = config.homes.all_of(agent, &env);
+                homes.into_iter().map(move |home| (agent, home))
+            })
+            .collect()
+    }
+
+    /// Where skills are looked for by their names.
+    pub(super) fn used_skills(&self, config: &NightConfig) -> UsedSkills {
+        UsedSkills {
+            homes: skill_homes(config).collect(),
+            directories: config
+                .skill_roots
+                .iter()
+                .map(|root| expand(root, &env))
+                .collect(),
+            references: config.documents.skills.references,
+        }
     }
 
     /// The projects that the configuration names, else the one of the current directory.
@@ -147,6 +175,13 @@ impl Context {
             self.allowed_roots(),
         ))
     }
+}
+
+/// The homes of agents that have skills in them.
+fn skill_homes(config: &NightConfig) -> impl Iterator<Item = (Source, PathBuf)> {
+    SKILL_AGENTS
+        .into_iter()
+        .filter_map(|source| Some((source, config.homes.of(source, &env)?)))
 }
 
 /// A configuration that cannot be used.

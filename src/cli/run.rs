@@ -4,27 +4,32 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use skillopt_staging::AllowedRoots;
+use skillopt_staging::{AllowedRoots, Lookup, PROJECT_SKILLS};
 
 use super::context::{Context, absolute, config_failure};
 use super::failure::{ExitStatus, Failure};
 use super::models;
+use super::notices;
 use super::progress::Progress;
 use super::selection::Selection;
 use crate::config::NightConfig;
+use crate::config::night::Source;
 use crate::model::Models;
-use crate::night::cycle::{Night, NightError, NightOutcome, NightPlan, PlannedDocument};
+use crate::night::assignment::{PlannedDocument, Scope};
+use crate::night::cycle::{Night, NightError, NightOutcome};
 use crate::night::document::DocumentKind;
-use crate::night::report::{NightReport, score};
+use crate::night::plan::NightPlan;
+use crate::night::report::{DocumentReport, NightReport, TaskCounts, score};
 use crate::night::{mine, split};
 use crate::store::{NightStatus, Store};
 
 /// Run one night now: read logs, mine tasks, train, stage proposals.
 ///
-/// Nothing that an agent reads is changed; `review` and `adopt` do that.
+/// Nothing that an agent reads is changed; `review` and `adopt` do that. The exception is
+/// `staging.auto_adopt`, which is off unless your configuration turns it on.
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
+    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --target triage --dry-run\n  skillopt-sleep run --project . \
 --budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1"
 )]
 pub(super) struct Args {
@@ -36,7 +41,8 @@ pub(super) struct Args {
     /// Most tasks.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tasks: Option<u32>,
-    /// Which documents may change: `skill`, `memory`, a skill's name, or a path; may be given often.
+    /// Which documents may change, instead of the usual ones: `skill`, `memory`, a skill's name, or a
+    /// path; may be given often.
     #[arg(long, value_name = "NAME|PATH")]
     target: Vec<String>,
     /// Which model plays a role: `optimizer`, `target` or `both`; may be given often.
@@ -54,7 +60,10 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let config = configured(context.config()?.clone(), &args)?;
     let plan = plan(context, &config, &args)?;
     if args.dry_run {
-        return Ok(dry_run(context, &config, &plan));
+        return dry_run(context, &config, &plan);
+    }
+    for notice in config.notices() {
+        context.printer.note(notice);
     }
     let outcome = night(context, &config, &plan).await?;
     finish(context, outcome, args.json)
@@ -119,7 +128,11 @@ pub(super) fn plan(
             .sessions
             .gatherer(context, config, usual_since(context, config)?)?,
         documents,
+        used_skills: (config.documents.skills.enabled && args.target.is_empty())
+            .then(|| context.used_skills(config)),
         roots,
+        adoptable: context.allowed_roots(),
+        homes: context.homes(),
     })
 }
 
@@ -154,6 +167,11 @@ fn documents(
 ) -> Result<(Vec<PlannedDocument>, AllowedRoots), Failure> {
     let mut roots = context.allowed_roots();
     let projects = args.sessions.projects(context);
+    for project in &projects {
+        for skills in PROJECT_SKILLS {
+            roots = roots.skills(project.join(skills));
+        }
+    }
     let memories = || memory_documents(&projects, &config.documents.memory.files);
     let mut documents = Vec::new();
     if args.target.is_empty() {
@@ -174,11 +192,11 @@ fn documents(
                 documents.extend(memories());
             }
             text if text.contains(['/', '\\']) || text.ends_with(".md") => {
-                let document = document_at(&absolute(&PathBuf::from(text)));
+                let document = document_at(&absolute(&PathBuf::from(text)), Scope::All);
                 roots = roots.document(&document.path);
                 documents.push(document);
             }
-            name => documents.push(named_skill(context, name)?),
+            name => documents.push(target_skill(context, config, name, &projects)?),
         }
     }
     Ok((documents, roots))
@@ -188,10 +206,10 @@ fn documents(
 fn memory_documents(projects: &[PathBuf], files: &[PathBuf]) -> Vec<PlannedDocument> {
     let paths = projects
         .iter()
-        .flat_map(|project| files.iter().map(|file| project.join(file)));
+        .flat_map(|project| files.iter().map(move |file| (project, project.join(file))));
     paths
-        .filter(|path| path.exists())
-        .map(|path| document_at(&path))
+        .filter(|(_, path)| path.exists())
+        .map(|(project, path)| document_at(&path, Scope::Under(project.clone())))
         .collect()
 }
 
@@ -199,15 +217,38 @@ fn memory_documents(projects: &[PathBuf], files: &[PathBuf]) -> Vec<PlannedDocum
 fn managed_skill(context: &Context, config: &NightConfig) -> Result<PlannedDocument, Failure> {
     let skill = &config.documents.skill;
     match &skill.path {
-        Some(path) => Ok(document_at(&absolute(&crate::config::paths::expand(
-            path,
-            &models::env,
-        )))),
-        None => named_skill(context, &skill.name),
+        Some(path) => Ok(document_at(
+            &absolute(&crate::config::paths::expand(path, &models::env)),
+            Scope::Rest,
+        )),
+        None => named_skill(context, &skill.name, Scope::Rest),
     }
 }
 
-fn named_skill(context: &Context, name: &str) -> Result<PlannedDocument, Failure> {
+/// A skill that the command line names: the one of that name, else a new one in Claude Code's home.
+fn target_skill(
+    context: &Context,
+    config: &NightConfig,
+    name: &str,
+    projects: &[PathBuf],
+) -> Result<PlannedDocument, Failure> {
+    let project = projects.first().map(|project| project.to_string_lossy());
+    let search = context.used_skills(config);
+    match search.find(name, &project.unwrap_or_default(), Source::Claude) {
+        Lookup::Found(path) | Lookup::Outside(path) => Ok(document_at(&path, Scope::All)),
+        Lookup::Missing | Lookup::Rejected => named_skill(context, name, Scope::All),
+        Lookup::Ambiguous(paths) => {
+            let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            Err(Failure::new(
+                ExitStatus::Situation,
+                format!("several skills are called `{name}`"),
+            )
+            .hint(format!("give the path of one: {}", paths.join(", "))))
+        }
+    }
+}
+
+fn named_skill(context: &Context, name: &str, scope: Scope) -> Result<PlannedDocument, Failure> {
     let name = skillopt_staging::skill_name(name).ok_or_else(|| {
         Failure::new(
             ExitStatus::Situation,
@@ -226,12 +267,13 @@ fn named_skill(context: &Context, name: &str) -> Result<PlannedDocument, Failure
         kind: DocumentKind::Skill,
         name: name.to_owned(),
         path: home.join("skills").join(name).join("SKILL.md"),
+        scope,
     })
 }
 
 /// A document by its path: a SKILL.md is a skill named like its folder, anything else an instruction
 /// file.
-fn document_at(path: &std::path::Path) -> PlannedDocument {
+fn document_at(path: &std::path::Path, scope: Scope) -> PlannedDocument {
     let file = path
         .file_name()
         .map(|name| name.to_string_lossy().into_owned())
@@ -242,22 +284,28 @@ fn document_at(path: &std::path::Path) -> PlannedDocument {
             kind: DocumentKind::Skill,
             name: folder.map_or(file, |name| name.to_string_lossy().into_owned()),
             path: path.to_owned(),
+            scope,
         }
     } else {
         PlannedDocument {
             kind: DocumentKind::Memory,
             name: file,
             path: path.to_owned(),
+            scope,
         }
     }
 }
 
-fn dry_run(context: &Context, config: &NightConfig, plan: &NightPlan) -> ExitStatus {
+fn dry_run(
+    context: &Context,
+    config: &NightConfig,
+    plan: &NightPlan,
+) -> Result<ExitStatus, Failure> {
     let gathered = plan.gatherer.read();
     let mut tasks = mine::mine(&gathered.sessions, config);
-    if let Ok(fractions) = split::Fractions::new(config.val_fraction, config.test_fraction) {
-        split::assign(&mut tasks, fractions, config.seed());
-    }
+    let fractions = split::Fractions::new(config.val_fraction, config.test_fraction)
+        .map_err(|error| Failure::situation(&error))?;
+    split::assign(&mut tasks, fractions, config.seed());
     let printer = context.printer;
     printer.line(format!(
         "sessions   {} from {} files",
@@ -273,13 +321,24 @@ fn dry_run(context: &Context, config: &NightConfig, plan: &NightPlan) -> ExitSta
             skillopt_staging::one_line(&task.intent.chars().take(90).collect::<String>())
         ));
     }
-    for document in &plan.documents {
-        match skillopt_staging::preflight(&document.path, &plan.roots) {
-            Ok(_) => printer.line(format!("document   {}", document.path.display())),
-            Err(refusal) => printer.line(format!("document   refused: {refusal}")),
+    let assignment = plan.assign(&gathered.sessions, &tasks, fractions, config.seed());
+    for assigned in &assignment.documents {
+        let path = skillopt_staging::one_line(&assigned.planned.path.display().to_string());
+        match plan.open(&assigned.planned) {
+            Ok(_) => {
+                let counts = TaskCounts::of(&assigned.tasks);
+                printer.line(format!(
+                    "document   {path} · {} tasks to learn from, {} to validate on",
+                    counts.train, counts.validation
+                ));
+            }
+            Err(reason) => printer.line(format!("refused    {path}: {reason}")),
         }
     }
-    ExitStatus::Done
+    for note in &assignment.notes {
+        printer.line(format!("note       {}", skillopt_staging::one_line(note)));
+    }
+    Ok(ExitStatus::Done)
 }
 
 fn finish(
@@ -323,6 +382,13 @@ pub(super) fn show(context: &Context, report: &NightReport) {
     printer.line(table.to_string());
     for document in &report.documents {
         let what = match (&document.proposal, &document.reason) {
+            (Some(_), _) if document.adoption.is_some() => {
+                let adoption = document.adoption.as_deref().unwrap_or_default();
+                format!(
+                    "adopted without review as {adoption}; undo it with: \
+                     skillopt-sleep revert {adoption}"
+                )
+            }
             (Some(id), _) if document.verified => format!("staged as {id}"),
             (Some(id), _) => format!("suggested as {id}, not verified: the gate could not decide"),
             (None, Some(reason)) => reason.clone(),
@@ -334,11 +400,27 @@ pub(super) fn show(context: &Context, report: &NightReport) {
             score(document.baseline),
             score(document.candidate),
         ));
+        if let Some(held) = &document.held {
+            printer.line(skillopt_staging::one_line(&format!(
+                "  left for review: {held}"
+            )));
+        }
+    }
+    for impact in &report.regressions {
+        printer.line(notices::regression(impact).line());
+    }
+    for refused in &report.refused {
+        printer.line(skillopt_staging::one_line(&format!(
+            "{}: left alone: {}",
+            refused.path, refused.reason
+        )));
     }
     for note in &report.notes {
         printer.line(skillopt_staging::one_line(note));
     }
-    if !report.proposals().is_empty() {
+    let waits =
+        |document: &DocumentReport| document.proposal.is_some() && document.adoption.is_none();
+    if report.documents.iter().any(waits) {
         printer.line("next: skillopt-sleep review");
     }
 }

@@ -1,4 +1,4 @@
-//! `status`: the last night, and what waits.
+//! `status`: the last night, what waits, and what the person should know.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,13 +6,27 @@ use skillopt_staging::{Ledger, Status, one_line};
 
 use super::context::Context;
 use super::failure::{ExitStatus, Failure};
-use super::staged;
+use super::notices::{self, Notice};
+use super::{impact, staged};
+use crate::impact::{Impact, impacts};
 use crate::store::{NightRow, Store};
 
-/// The last night and its outcome, and what waits for review.
+/// The last night and its outcome, what waits for review, and what you should know.
+///
+/// --impact compares the sessions that used a document in the four weeks before and after each of
+/// its adoptions: how many went well, and how sure the difference is. That is no trial: the model, the
+/// work and you may have changed as well. Sessions that nights have read are compared.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  skillopt-sleep status --json")]
+#[command(
+    after_help = "Examples:\n  skillopt-sleep status --json\n  skillopt-sleep status --impact\n  skillopt-sleep status --seen"
+)]
 pub(super) struct Args {
+    /// How sessions went before and after each adoption.
+    #[arg(long)]
+    impact: bool,
+    /// Take note of the notices: they are shown this once more and then no longer.
+    #[arg(long)]
+    seen: bool,
     /// As JSON.
     #[arg(long)]
     json: bool,
@@ -25,6 +39,9 @@ struct Standing {
     last_night: Option<NightRow>,
     proposals: Vec<ProposalLine>,
     adoptions: Vec<AdoptionLine>,
+    notices: Vec<Notice>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    impact: Option<Vec<Impact>>,
     problems: Vec<String>,
 }
 
@@ -49,7 +66,12 @@ struct AdoptionLine {
 }
 
 pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> {
-    let standing = standing(context)?;
+    let store =
+        Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
+    let standing = standing(context, &store, args.impact)?;
+    if args.seen {
+        notices::see(&store, &standing.notices)?;
+    }
     if args.json {
         context.printer.json("skillopt-sleep.status/1", &standing);
     } else {
@@ -58,9 +80,7 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
     Ok(ExitStatus::Done)
 }
 
-fn standing(context: &Context) -> Result<Standing, Failure> {
-    let store =
-        Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))?;
+fn standing(context: &Context, store: &Store, with_impact: bool) -> Result<Standing, Failure> {
     let nights = store
         .nights(1)
         .map_err(|error| Failure::situation(&error))?;
@@ -73,7 +93,13 @@ fn standing(context: &Context) -> Result<Standing, Failure> {
         .chain(&ledger.unreadable)
         .map(ToString::to_string)
         .collect();
+    let impact = with_impact
+        .then(|| impacts(store, &ledger, &context.homes()))
+        .transpose()
+        .map_err(|error| Failure::situation(&error))?;
     Ok(Standing {
+        notices: notices::unseen(store, &ledger, nights.first())?,
+        impact,
         state: context.paths.state.clone(),
         config: context.paths.config.clone(),
         last_night: nights.into_iter().next(),
@@ -167,9 +193,31 @@ fn show(context: &Context, standing: &Standing) {
                 .join(", ")
         ));
     }
+    for notice in &standing.notices {
+        printer.line(format!("notice      {}", notice.line()));
+    }
+    if !standing.notices.is_empty() {
+        printer.note("status --seen takes note of them");
+    }
     for problem in &standing.problems {
         printer.line(format!("problem     {}", one_line(problem)));
     }
     printer.line(format!("state       {}", standing.state.display()));
     printer.line(format!("config      {}", standing.config.display()));
+    if let Some(impacts) = &standing.impact {
+        show_impact(context, impacts);
+    }
+}
+
+fn show_impact(context: &Context, impacts: &[Impact]) {
+    let printer = context.printer;
+    if impacts.is_empty() {
+        printer.line("\nimpact      nothing was adopted yet");
+    }
+    for found in impacts {
+        printer.line(format!("\n{}", impact::text(found).trim_end()));
+    }
+    if !impacts.is_empty() {
+        printer.line(format!("\n{}", impact::CAVEAT));
+    }
 }

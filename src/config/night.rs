@@ -8,8 +8,8 @@ mod file;
 mod sections;
 
 pub use sections::{
-    Documents, FeedbackPhrases, Homes, MemoryDocuments, NightBudget, NightTrain, ProjectMode,
-    Projects, Redact, SecretPattern, SkillDocument, Source, Staging,
+    AutoAdopt, Documents, FeedbackPhrases, Homes, MemoryDocuments, NightBudget, NightTrain,
+    ProjectMode, Projects, Redact, SecretPattern, SkillDocument, SkillDocuments, Source, Staging,
 };
 
 use std::path::{Path, PathBuf};
@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use self::file::File;
 use super::duration::TimeSpan;
+use super::modes::GateRuleName;
 use super::{ConfigError, Origin, yaml};
 use crate::model::{ModelsConfig, Role};
 
@@ -185,6 +186,7 @@ impl NightConfig {
                 format!("and `{other}` leave no task to train on; together they must be below 1"),
             ));
         }
+        let auto = &self.staging.auto_adopt;
         let least = [
             ("max_tasks", self.max_tasks, 1),
             ("max_sessions", self.max_sessions.unwrap_or(1), 1),
@@ -193,6 +195,9 @@ impl NightConfig {
             ("train.minibatch_size", self.train.minibatch_size, 1),
             ("train.merge_batch_size", self.train.merge_batch_size, 2),
             ("staging.keep_days", self.staging.keep_days as usize, 1),
+            ("staging.auto_adopt.max_documents", auto.max_documents, 1),
+            ("staging.auto_adopt.max_edits", auto.max_edits, 1),
+            ("staging.auto_adopt.max_bytes", auto.max_bytes, 1),
         ];
         if let Some((key, value, least)) = least.iter().find(|(_, value, least)| value < least) {
             return Err(wrong(
@@ -237,7 +242,7 @@ impl NightConfig {
     /// What the user should be told although it is no error.
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
-        Role::ALL
+        let keys = Role::ALL
             .iter()
             .filter(|role| self.models.role(**role).api_key.is_some())
             .map(|role| {
@@ -245,8 +250,30 @@ impl NightConfig {
                     "`models.{role}.api_key` keeps a key in the configuration file; \
                      `api_key_env`, with the name of an environment variable, is safer"
                 )
-            })
-            .collect()
+            });
+        let strict =
+            self.staging.auto_adopt.enabled && self.train.gate_rule == GateRuleName::Strict;
+        let unsure = strict.then(|| {
+            "`staging.auto_adopt` adopts what the gate accepts, and the strict gate accepts almost \
+             every second useless edit; `train.gate_rule: confident` keeps them out"
+                .to_owned()
+        });
+        keys.chain(unsure).collect()
+    }
+
+    /// The name of the skill that nights keep.
+    #[must_use]
+    pub fn kept_skill(&self) -> String {
+        let skill = &self.documents.skill;
+        let folder = skill
+            .path
+            .as_deref()
+            .and_then(Path::parent)
+            .and_then(Path::file_name);
+        match folder {
+            Some(folder) => folder.to_string_lossy().into_owned(),
+            None => skill.name.clone(),
+        }
     }
 
     /// [`NightConfig::seed`] as the shuffles take it.

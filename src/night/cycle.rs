@@ -11,20 +11,24 @@ use jiff::{SignedDuration, Timestamp};
 use skillopt_files::{Lock, LockError, read_text, write_atomic_json};
 use skillopt_harvesters::Session;
 use skillopt_harvesters::report::SkipReason;
-use skillopt_staging::{AllowedRoots, StagingArea};
+use skillopt_staging::{Ledger, StagingArea};
 
-use super::document::{Document, DocumentError, DocumentKind};
+use super::assignment::Assigned;
+use super::auto_adopt::AutoAdopter;
+use super::document::DocumentError;
 use super::event::{NightEvent, Watch};
-use super::gather::{GatherError, Gatherer};
+use super::gather::GatherError;
 use super::housekeeping;
 use super::mine;
 use super::observers::{All, Recorder};
-use super::report::{NightReport, TaskCounts};
+use super::plan::NightPlan;
+use super::report::{NightReport, RefusedDocument, TaskCounts};
 use super::split::{self, BadFractions, Fractions};
 use super::stage::StageError;
 use super::task::Task;
-use super::training::Training;
+use super::training::{Trainee, Training};
 use crate::config::{NightConfig, Paths};
+use crate::impact::{self, Impact};
 use crate::model::{ModelError, Models};
 use crate::store::{NightStatus, Store, StoreError};
 use crate::trainer::error::TrainError;
@@ -37,27 +41,6 @@ const RESUME_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// Largest tasks file that is read back, in bytes.
 const MAX_TASKS_BYTES: u64 = 64 << 20;
-
-/// A document that may be improved.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlannedDocument {
-    /// What kind.
-    pub kind: DocumentKind,
-    /// The skill's name, or the file's.
-    pub name: String,
-    /// Where it is.
-    pub path: PathBuf,
-}
-
-/// What a night is to do, beyond the configuration.
-pub struct NightPlan {
-    /// Reads the logs.
-    pub gatherer: Gatherer,
-    /// The documents that may be improved, in order.
-    pub documents: Vec<PlannedDocument>,
-    /// Where documents may lie.
-    pub roots: AllowedRoots,
-}
 
 /// Why a night ended before its end. What it had found is in the report all the same.
 #[derive(Debug, thiserror::Error)]
@@ -239,13 +222,17 @@ impl Work<'_> {
     ) -> Result<(), NightError> {
         self.tidy(report);
         let sessions = self.harvest(plan, report)?;
+        self.look_back(plan, report);
         let tasks = self.mine(&sessions, report)?;
         if tasks.len() < MIN_TASKS {
             report.notes.push(too_few(&tasks, report));
             return Ok(());
         }
-        let documents = self.readable(plan, report);
-        if documents.is_empty() {
+        let trainees = self.trainees(plan, &sessions, &tasks, report)?;
+        if trainees.is_empty() {
+            if report.refused.is_empty() {
+                return Ok(());
+            }
             return Err(NightError::NoDocument);
         }
         let models = models(&self.dir.join("calls.db"))?;
@@ -258,19 +245,21 @@ impl Work<'_> {
             staging: StagingArea::open(&self.night.paths.staging()).map_err(StageError::from)?,
             watch: Arc::clone(self.watch),
             dir: self.dir.clone(),
-            tasks: &tasks,
             sessions: &sessions,
             models: &models,
         };
         let mut result = Ok(());
-        for document in &documents {
-            match training.train(document, &documents).await {
+        for trainee in &trainees {
+            match training.train(trainee, &trainees).await {
                 Ok(line) => report.documents.push(line),
                 Err(error) => {
                     result = Err(error);
                     break;
                 }
             }
+        }
+        if result.is_ok() {
+            self.adopt(plan, &training.staging, report);
         }
         report.usage = models.meter.snapshot().by_stage();
         report.usd = Some(models.budget.spent().usd).filter(|usd| *usd > 0.0);
@@ -288,6 +277,60 @@ impl Work<'_> {
             Err(error) => report
                 .notes
                 .push(format!("old proposals were not put in order: {error}")),
+        }
+    }
+
+    /// Looks how sessions go since documents were adopted. A night goes on without.
+    fn look_back(&self, plan: &NightPlan, report: &mut NightReport) {
+        let ledger = match Ledger::open(&self.night.paths.state) {
+            Ok(ledger) => ledger,
+            Err(error) => {
+                report
+                    .notes
+                    .push(format!("adoptions cannot be read: {error}"));
+                return;
+            }
+        };
+        match impact::impacts(self.store, &ledger, &plan.homes) {
+            Ok(impacts) => {
+                let regressions = impacts.into_iter().filter(Impact::is_clear_regression);
+                report.regressions = regressions.collect();
+            }
+            Err(error) => report.notes.push(format!(
+                "how sessions go since adoptions is not known: {error}"
+            )),
+        }
+    }
+
+    /// Adopts what configuration lets a night adopt without a person.
+    fn adopt(&self, plan: &NightPlan, area: &StagingArea, report: &mut NightReport) {
+        let policy = &self.night.config.staging.auto_adopt;
+        if !policy.enabled {
+            return;
+        }
+        let adopter = AutoAdopter {
+            policy,
+            area,
+            state: &self.night.paths.state,
+            roots: &plan.adoptable,
+        };
+        let mut adopted = 0;
+        for line in &mut report.documents {
+            let Some(proposal) = &line.proposal else {
+                continue;
+            };
+            match adopter.adopt(proposal, adopted, Timestamp::now()) {
+                Ok(adoption) => {
+                    adopted += 1;
+                    self.watch.watch(&NightEvent::Adopted {
+                        adoption: &adoption.id,
+                        proposal,
+                        path: &line.path,
+                    });
+                    line.adoption = Some(adoption.id);
+                }
+                Err(held) => line.held = Some(held.to_string()),
+            }
         }
     }
 
@@ -320,12 +363,11 @@ impl Work<'_> {
         } else {
             let config = self.night.config;
             let mut tasks = mine::mine(sessions, config);
-            let fractions = Fractions::new(config.val_fraction, config.test_fraction)?;
-            split::assign(&mut tasks, fractions, config.seed());
+            split::assign(&mut tasks, self.fractions()?, config.seed());
             write_atomic_json(&path, &tasks)?;
             tasks
         };
-        report.tasks = counts(&tasks);
+        report.tasks = TaskCounts::of(&tasks);
         self.watch.watch(&NightEvent::Mined {
             train: report.tasks.train,
             validation: report.tasks.validation,
@@ -334,22 +376,38 @@ impl Work<'_> {
         Ok(tasks)
     }
 
-    /// The planned documents that can be trained and written; the others are named in the report,
-    /// before the night spends anything on them.
-    fn readable(&self, plan: &NightPlan, report: &mut NightReport) -> Vec<Document> {
-        let mut documents = Vec::new();
-        for planned in &plan.documents {
-            let refused = skillopt_staging::preflight(&planned.path, &plan.roots).err();
-            match (
-                refused,
-                Document::read(planned.kind, &planned.name, &planned.path),
-            ) {
-                (None, Ok(document)) => documents.push(document),
-                (Some(refusal), _) => report.notes.push(refusal.to_string()),
-                (None, Err(error)) => report.notes.push(error.to_string()),
+    fn fractions(&self) -> Result<Fractions, BadFractions> {
+        let config = self.night.config;
+        Fractions::new(config.val_fraction, config.test_fraction)
+    }
+
+    /// The documents that have tasks and can be written. The others are named in the report, before
+    /// the night spends anything on them.
+    fn trainees(
+        &self,
+        plan: &NightPlan,
+        sessions: &[Session],
+        tasks: &[Task],
+        report: &mut NightReport,
+    ) -> Result<Vec<Trainee>, NightError> {
+        let assignment = plan.assign(sessions, tasks, self.fractions()?, self.night.config.seed());
+        report.notes.extend(assignment.notes);
+        let mut trainees = Vec::new();
+        for Assigned { planned, tasks } in assignment.documents {
+            match plan.open(&planned) {
+                Ok(document) => trainees.push(Trainee {
+                    document,
+                    scope: planned.scope,
+                    tasks,
+                }),
+                Err(reason) => report.refused.push(RefusedDocument {
+                    name: planned.name,
+                    path: planned.path.display().to_string(),
+                    reason,
+                }),
             }
         }
-        documents
+        Ok(trainees)
     }
 }
 
@@ -358,13 +416,4 @@ fn read_tasks(path: &Path) -> Result<Vec<Task>, NightError> {
         path: path.to_owned(),
         source,
     })
-}
-
-fn counts(tasks: &[Task]) -> TaskCounts {
-    let count = |split: &str| tasks.iter().filter(|task| task.split == split).count();
-    TaskCounts {
-        train: count("train"),
-        validation: count("val"),
-        test: count("test"),
-    }
 }

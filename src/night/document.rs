@@ -1,5 +1,6 @@
-//! The documents that a night may propose changes of: a SKILL.md as a whole, or the learned block
-//! of an instruction file (CLAUDE.md, AGENTS.md), whose other text belongs to the person.
+//! The documents that a night may propose changes of: a SKILL.md or a file of its `references/` as a
+//! whole, or the learned block of an instruction file (CLAUDE.md, AGENTS.md), whose other text
+//! belongs to the person.
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,8 @@ const MAX_DOCUMENT_BYTES: u64 = 4 << 20;
 pub enum DocumentKind {
     /// A SKILL.md; all of it may change.
     Skill,
+    /// A file of a skill's `references/`; all of it may change.
+    Reference,
     /// An instruction file; only its learned block may change.
     Memory,
 }
@@ -27,6 +30,7 @@ impl DocumentKind {
     pub fn name(self) -> &'static str {
         match self {
             Self::Skill => "skill",
+            Self::Reference => "reference",
             Self::Memory => "memory",
         }
     }
@@ -94,8 +98,8 @@ impl Document {
         Ok(document)
     }
 
-    /// What the trainer starts from: a skill's whole text (line ends as LF; a scaffold when there is
-    /// none yet), or the rules of a learned block, one `- ` line each.
+    /// What the trainer starts from: a skill's or reference's whole text (line ends as LF; for a skill
+    /// a scaffold when there is none yet), or the rules of a learned block, one `- ` line each.
     ///
     /// # Errors
     /// [`DocumentError::Block`].
@@ -111,6 +115,10 @@ impl Document {
                     "Standing habits and preferences of this developer.",
                 ),
             }),
+            DocumentKind::Reference => {
+                let text = self.text.as_deref().unwrap_or_default();
+                Ok(text.replace("\r\n", "\n"))
+            }
             DocumentKind::Memory => Ok(self
                 .rules()?
                 .iter()
@@ -125,7 +133,7 @@ impl Document {
     /// [`DocumentError::Block`].
     pub fn with_trained(&self, trained: &str) -> Result<String, DocumentError> {
         match self.kind {
-            DocumentKind::Skill => Ok(trained.to_owned()),
+            DocumentKind::Skill | DocumentKind::Reference => Ok(trained.to_owned()),
             DocumentKind::Memory => {
                 let rules = as_rules(trained);
                 let base = self.text.as_deref().unwrap_or_default();

@@ -59,6 +59,15 @@ pub enum NightEvent<'a> {
         /// The file that it would change.
         path: &'a str,
     },
+    /// A proposal was adopted without a person.
+    Adopted {
+        /// The adoption.
+        adoption: &'a str,
+        /// The proposal.
+        proposal: &'a str,
+        /// The file that was written.
+        path: &'a str,
+    },
     /// The night ended.
     Finished {
         /// Proposals staged.

@@ -8,7 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::Path;
 
 use jiff::Timestamp;
 use skillopt_harvesters::report::SkipReason;
@@ -175,7 +175,11 @@ impl Gatherer {
             return Err(error);
         }
         keeper.flush()?;
-        let read: Vec<String> = account.read.iter().filter_map(text_of).collect();
+        let read: Vec<String> = account
+            .read
+            .iter()
+            .filter_map(|path| text_of(path))
+            .collect();
         let seen: Vec<(String, String)> = account
             .files
             .iter()
@@ -251,7 +255,7 @@ impl Gatherer {
                 }
             };
             if let Some(reason) = reason {
-                report.skip(&PathBuf::from(&row.file), reason, "");
+                report.skip(Path::new(&row.file), reason, "");
                 return false;
             }
             report.sessions += 1;
@@ -265,15 +269,21 @@ impl Gatherer {
     }
 }
 
+/// Where a session began, if its log says.
+type Project = Option<String>;
+/// What a session's place is known by: where it began and where it went later.
+type Place = (Project, Vec<String>);
+
 /// Finds out to which wanted project sessions belong, once for each place.
 struct Places<'a> {
     scope: &'a ProjectScope,
-    known: HashMap<(Option<String>, Vec<String>), Option<Option<String>>>,
+    /// By project and later folders: `None` when nobody wants it, else its project.
+    known: HashMap<Place, Option<Project>>,
 }
 
 impl Places<'_> {
     /// The project of a session; `None` when nobody wants it.
-    fn of(&mut self, agent: Agent, row: &SessionRow) -> Option<Option<String>> {
+    fn of(&mut self, agent: Agent, row: &SessionRow) -> Option<Project> {
         let find = || {
             self.scope.project_of(Whereabouts {
                 agent,
@@ -331,7 +341,7 @@ fn memory(files: &[(String, String)]) -> FileMemory {
 }
 
 /// A path as the database has it; none for one that is no text, which is then read each time.
-fn text_of(path: &PathBuf) -> Option<String> {
+fn text_of(path: &Path) -> Option<String> {
     path.to_str().map(str::to_owned)
 }
 

@@ -23,15 +23,16 @@ const MAX_FOLLOW_UPS: usize = 3;
 pub fn mine(sessions: &[Session], config: &NightConfig) -> Vec<Task> {
     let own = &config.feedback;
     let phrases = Phrases::with_own(&own.negative, &own.positive);
+    let kept_skill = config.kept_skill();
     let tasks = sessions
         .iter()
-        .filter_map(|session| task(session, &phrases));
+        .filter_map(|session| task(session, &phrases, &kept_skill));
     let mut tasks = dedupe(tasks.collect());
     tasks.truncate(config.max_tasks);
     tasks
 }
 
-fn task(session: &Session, phrases: &Phrases) -> Option<Task> {
+fn task(session: &Session, phrases: &Phrases, kept_skill: &str) -> Option<Task> {
     let mut prompts = session.prompts().map(|prompt| prompt.text.trim());
     let first = prompts.next()?;
     if first.chars().count() < MIN_INTENT_CHARS {
@@ -42,7 +43,9 @@ fn task(session: &Session, phrases: &Phrases) -> Option<Task> {
         .take(MAX_FOLLOW_UPS)
         .collect();
     let project = session.project.clone().unwrap_or_default();
-    let skills = session.skills();
+    // Every session may read the skill that nights keep; that says nothing about the task.
+    let mut skills = session.skills();
+    skills.retain(|name| *name != kept_skill);
     Some(Task {
         context_excerpt: follow_up_text(&follow_ups),
         attempted_solution: session

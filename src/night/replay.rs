@@ -32,6 +32,7 @@ pub struct ReplayEnvironment {
     grader: Arc<dyn ChatModel>,
     prompts: Arc<Prompts>,
     trained: DocumentKind,
+    beside: String,
     companion: String,
     guidance: String,
 }
@@ -48,6 +49,9 @@ pub struct ReplayParts {
     pub prompts: Arc<Prompts>,
     /// Which kind of document is being trained.
     pub trained: DocumentKind,
+    /// What stands above the trained text in the same place: the SKILL.md while one of its references
+    /// is trained.
+    pub beside: String,
     /// The text of the document that stays as it is: the memory while a skill is trained, the skill
     /// while the memory is.
     pub companion: String,
@@ -80,6 +84,7 @@ impl ReplayEnvironment {
             grader: parts.grader,
             prompts: parts.prompts,
             trained: parts.trained,
+            beside: parts.beside,
             companion: parts.companion,
             guidance: parts.guidance,
         }
@@ -97,9 +102,15 @@ impl ReplayEnvironment {
         document: &str,
         sample: &str,
     ) -> Result<ChatRequest, TrainError> {
+        let document = match self.beside.as_str() {
+            "" => document.to_owned(),
+            beside => format!("{}\n\n{}", beside.trim_end(), document.trim_start()),
+        };
         let (skill, memory) = match self.trained {
-            DocumentKind::Skill => (document, self.companion.as_str()),
-            DocumentKind::Memory => (self.companion.as_str(), document),
+            DocumentKind::Skill | DocumentKind::Reference => {
+                (document.as_str(), self.companion.as_str())
+            }
+            DocumentKind::Memory => (self.companion.as_str(), document.as_str()),
         };
         Ok(ChatRequest {
             stage: "rollout",

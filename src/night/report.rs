@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use skillopt_harvesters::Report as HarvestReport;
-use skillopt_staging::display_safe;
+use skillopt_staging::{prose, table_cell};
 
+use super::task::Task;
+use crate::impact::Impact;
 use crate::model::Usage;
 
 /// A night from start to end.
@@ -30,6 +32,10 @@ pub struct NightReport {
     pub tasks: TaskCounts,
     /// One entry per document that could have been improved.
     pub documents: Vec<DocumentReport>,
+    /// Adoptions since which sessions go clearly worse.
+    pub regressions: Vec<Impact>,
+    /// Documents that could not be written, found out before anything was spent on them.
+    pub refused: Vec<RefusedDocument>,
     /// Usage by role and stage.
     pub usage: BTreeMap<String, Usage>,
     /// What it cost in US dollars, when prices are configured.
@@ -50,11 +56,33 @@ pub struct TaskCounts {
 }
 
 impl TaskCounts {
+    /// Counts tasks.
+    #[must_use]
+    pub fn of(tasks: &[Task]) -> Self {
+        let count = |split: &str| tasks.iter().filter(|task| task.split == split).count();
+        Self {
+            train: count("train"),
+            validation: count("val"),
+            test: count("test"),
+        }
+    }
+
     /// All of them.
     #[must_use]
     pub fn total(self) -> usize {
         self.train + self.validation + self.test
     }
+}
+
+/// A document that the night left alone.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct RefusedDocument {
+    /// The skill's name, or the file's.
+    pub name: String,
+    /// Where it is.
+    pub path: String,
+    /// Why, and what to do about it.
+    pub reason: String,
 }
 
 /// What became of one document.
@@ -66,6 +94,8 @@ pub struct DocumentReport {
     pub name: String,
     /// Where it is.
     pub path: String,
+    /// Its own tasks.
+    pub tasks: TaskCounts,
     /// Gate score of the live text, over the validation tasks.
     pub baseline: Option<f64>,
     /// Gate score of the best text.
@@ -82,6 +112,10 @@ pub struct DocumentReport {
     pub verified: bool,
     /// Why there is none.
     pub reason: Option<String>,
+    /// The adoption, when it was adopted without a person.
+    pub adoption: Option<String>,
+    /// Why it was not, where configuration asks for it.
+    pub held: Option<String>,
 }
 
 /// One training step.
@@ -115,7 +149,8 @@ impl NightReport {
             .collect()
     }
 
-    /// The report for people. Everything that comes from logs and models is made safe to show.
+    /// The report for people. Everything that comes from logs and models is one line of plain text,
+    /// whatever a terminal or a Markdown viewer might make of it.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut text = String::new();
@@ -128,7 +163,7 @@ impl NightReport {
             second(self.ended)
         );
         for (role, model) in &self.models {
-            let _ = writeln!(text, "- {role}: `{}`", display_safe(model));
+            let _ = writeln!(text, "- {role}: `{}`", table_cell(model));
         }
         let _ = writeln!(text, "- sessions: {}", self.sessions);
         let _ = writeln!(
@@ -152,11 +187,35 @@ impl NightReport {
         for document in &self.documents {
             document.write_markdown(&mut text);
         }
+        if !self.regressions.is_empty() {
+            text.push_str("\n## Sessions go worse\n\n");
+            for impact in &self.regressions {
+                let _ = writeln!(
+                    text,
+                    "- since {} changed `{}`; `skillopt-sleep status --impact` shows it, `{}` undoes it",
+                    impact.adoption,
+                    table_cell(&impact.path.display().to_string()),
+                    impact.undo()
+                );
+            }
+        }
+        if !self.refused.is_empty() {
+            text.push_str("\n## Left alone\n\n");
+            for refused in &self.refused {
+                let _ = writeln!(
+                    text,
+                    "- {} (`{}`): {}",
+                    prose(&refused.name),
+                    table_cell(&refused.path),
+                    prose(&refused.reason)
+                );
+            }
+        }
         self.write_harvest(&mut text);
         if !self.notes.is_empty() {
             text.push_str("\n## Notes\n\n");
             for note in &self.notes {
-                let _ = writeln!(text, "- {}", display_safe(note));
+                let _ = writeln!(text, "- {}", prose(note));
             }
         }
         text
@@ -176,7 +235,7 @@ impl NightReport {
             let _ = writeln!(text, "- lines skipped, {}: {count}", name_of(flaw));
         }
         for (kind, count) in &harvest.unknown_kinds {
-            let _ = writeln!(text, "- unknown records, {}: {count}", display_safe(kind));
+            let _ = writeln!(text, "- unknown records, {}: {count}", prose(kind));
         }
         for skipped in harvest
             .skipped
@@ -187,20 +246,27 @@ impl NightReport {
             let _ = writeln!(
                 text,
                 "- {}: {}",
-                display_safe(&skipped.file),
-                display_safe(&skipped.detail)
+                prose(&skipped.file),
+                prose(&skipped.detail)
             );
         }
         for warning in &harvest.warnings {
-            let _ = writeln!(text, "- {}", display_safe(warning));
+            let _ = writeln!(text, "- {}", prose(warning));
         }
     }
 }
 
 impl DocumentReport {
     fn write_markdown(&self, text: &mut String) {
-        let _ = writeln!(text, "\n## {} ({})\n", display_safe(&self.name), self.kind);
-        let _ = writeln!(text, "- file: `{}`", display_safe(&self.path));
+        let _ = writeln!(text, "\n## {} ({})\n", prose(&self.name), prose(&self.kind));
+        let _ = writeln!(text, "- file: `{}`", table_cell(&self.path));
+        let _ = writeln!(
+            text,
+            "- its own tasks: {} ({} train, {} validation)",
+            self.tasks.total(),
+            self.tasks.train,
+            self.tasks.validation
+        );
         let _ = writeln!(
             text,
             "- validation score ({}): {} → {}",
@@ -216,9 +282,19 @@ impl DocumentReport {
                     ", NOT VERIFIED: the gate could not decide"
                 };
                 let _ = writeln!(text, "- staged as {proposal}{suggestion}");
+                if let Some(adoption) = &self.adoption {
+                    let _ = writeln!(
+                        text,
+                        "- **adopted without review as {adoption}**; undo it with \
+                         `skillopt-sleep revert {adoption}`"
+                    );
+                }
+                if let Some(held) = &self.held {
+                    let _ = writeln!(text, "- left for review: {}", prose(held));
+                }
             }
             (None, Some(reason)) => {
-                let _ = writeln!(text, "- nothing staged: {}", display_safe(reason));
+                let _ = writeln!(text, "- nothing staged: {}", prose(reason));
             }
             (None, None) => {}
         }
@@ -227,12 +303,12 @@ impl DocumentReport {
                 text,
                 "- step {}: **{}** ({} → {})",
                 step.step,
-                step.action,
+                prose(&step.action),
                 score(step.before),
                 score(step.after)
             );
             for edit in &step.edits {
-                let _ = writeln!(text, "  - {}", display_safe(edit));
+                let _ = writeln!(text, "  - {}", prose(edit));
             }
         }
     }

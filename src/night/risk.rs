@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use skillopt_staging::{DocumentKind, Finding, Level, Proposal};
+use skillopt_staging::{Document, DocumentKind, Finding, Level, Proposal};
 
 use super::task::Task;
 use crate::skill::lint::{self, Context, Host};
@@ -16,8 +16,7 @@ const TASK_ANSWER: &str = "task-answer";
 /// What the lint finds in a night's proposal, with the answers of its tasks at hand.
 #[must_use]
 pub fn of_draft<'t>(
-    kind: DocumentKind,
-    hosts: &[String],
+    document: &Document,
     base: &str,
     proposed: &str,
     tasks: impl Iterator<Item = &'t Task>,
@@ -27,14 +26,13 @@ pub fn of_draft<'t>(
         .filter(|task| matches!(task.reference_kind.as_str(), "exact" | "answer"))
         .map(|task| task.reference.as_str())
         .collect();
-    look(kind, hosts, base, proposed, &answers)
+    look(document, base, proposed, &answers)
 }
 
 /// What the lint finds in a text that would be written for `proposal` in place of `base`.
 #[must_use]
 pub fn of_text(proposal: &Proposal, base: &str, text: &str) -> Vec<Finding> {
-    let document = &proposal.document;
-    let mut findings = look(document.kind, &document.hosts, base, text, &[]);
+    let mut findings = look(&proposal.document, base, text, &[]);
     let kept = proposal.lint.iter().filter(|finding| {
         finding.rule == TASK_ANSWER && text.contains(finding.excerpt.trim_end_matches('…'))
     });
@@ -62,14 +60,8 @@ pub fn level_name(level: Level) -> &'static str {
     }
 }
 
-fn look(
-    kind: DocumentKind,
-    hosts: &[String],
-    base: &str,
-    text: &str,
-    answers: &[&str],
-) -> Vec<Finding> {
-    let host = match hosts {
+fn look(document: &Document, base: &str, text: &str, answers: &[&str]) -> Vec<Finding> {
+    let host = match document.hosts.as_slice() {
         [host] if host == "codex" => Host::Codex,
         [host] if host == "claude-code" => Host::ClaudeCode,
         _ => Host::Any,
@@ -77,7 +69,8 @@ fn look(
     let context = Context {
         task_answers: answers,
         host,
-        is_skill: kind == DocumentKind::Skill,
+        // A file of a skill's references has no front matter.
+        is_skill: document.kind == DocumentKind::Skill && document.path.ends_with("SKILL.md"),
     };
     lint::lint(base, text, &context)
         .into_iter()

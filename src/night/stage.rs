@@ -100,15 +100,20 @@ pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
             gate_record::of_whole(trained, made.gate, sources),
         ),
     };
-    let kind = match document.kind {
-        DocumentKind::Skill => skillopt_staging::DocumentKind::Skill,
-        DocumentKind::Memory => skillopt_staging::DocumentKind::Memory,
+    let staged = skillopt_staging::Document {
+        kind: match document.kind {
+            DocumentKind::Skill | DocumentKind::Reference => skillopt_staging::DocumentKind::Skill,
+            DocumentKind::Memory => skillopt_staging::DocumentKind::Memory,
+        },
+        name: document.name.clone(),
+        path: document.path.clone(),
+        real_path: None,
+        hosts: Vec::new(),
     };
     let base = document.text.as_ref().map_or_else(Base::absent, Base::of);
     let proposed = document.with_trained(&text)?;
     let lint = risk::of_draft(
-        kind,
-        &[],
+        &staged,
         &base.normal(),
         &skillopt_staging::normal(&proposed),
         sources.tasks.values().copied(),
@@ -116,13 +121,7 @@ pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
     Ok(Draft {
         night: format!("n{}", made.night),
         created: made.created,
-        document: skillopt_staging::Document {
-            kind,
-            name: document.name.clone(),
-            path: document.path.clone(),
-            real_path: None,
-            hosts: Vec::new(),
-        },
+        document: staged,
         base,
         proposed,
         edits,

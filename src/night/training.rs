@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use skillopt_harvesters::Session;
 use skillopt_staging::{Cost, StagingArea};
 
+use super::assignment::{Scope, lies_in};
 use super::cycle::NightError;
 use super::document::{Document, DocumentKind};
 use super::event::{NightEvent, Watch};
@@ -15,9 +16,9 @@ use super::guidance::{Declined, guidance};
 use super::housekeeping;
 use super::observers::Relay;
 use super::replay::{ReplayEnvironment, ReplayParts};
-use super::report::{DocumentReport, StepLine};
+use super::report::{DocumentReport, StepLine, TaskCounts};
 use super::stage::{self, Made, Sources, StageError};
-use super::task::Task;
+use super::task::{Task, short_hash};
 use crate::config::NightConfig;
 use crate::config::modes::GateRuleName;
 use crate::model::Models;
@@ -38,6 +39,16 @@ const PROMPTS: &[(&str, &str)] = &[
     ("guidance", include_str!("prompts/guidance.md")),
 ];
 
+/// A document with what it is trained on.
+pub struct Trainee {
+    /// The document as it was when the night began.
+    pub document: Document,
+    /// Why it has these tasks.
+    pub scope: Scope,
+    /// Its own tasks, split.
+    pub tasks: Vec<Task>,
+}
+
 /// What the documents of a night have in common.
 pub struct Training<'a> {
     /// The night's number.
@@ -50,43 +61,37 @@ pub struct Training<'a> {
     pub watch: Arc<dyn Watch>,
     /// The night's run directory.
     pub dir: PathBuf,
-    /// The tasks, split.
-    pub tasks: &'a [Task],
-    /// The sessions that they come from.
+    /// The sessions that the tasks come from.
     pub sessions: &'a [Session],
     /// The models.
     pub models: &'a Models,
 }
 
 impl Training<'_> {
-    /// Trains `document`, with the others of `all` as they are, and stages the result when the gate
+    /// Trains a document, with the others of `all` as they are, and stages the result when the gate
     /// accepted one.
     ///
     /// # Errors
     /// When training cannot go on or the result cannot be staged.
     pub async fn train(
         &self,
-        document: &Document,
-        all: &[Document],
+        trainee: &Trainee,
+        all: &[Trainee],
     ) -> Result<DocumentReport, NightError> {
+        let document = &trainee.document;
         self.watch.watch(&NightEvent::TrainingStarted {
             document: &document.name,
         });
         let before = self.models.budget.spent();
-        let dir = self.dir.join(format!(
-            "{}-{}",
-            document.kind.name(),
-            path_component(&document.name)
-        ));
-        let run = RunDir::open(&dir).map_err(StageError::from)?;
+        let run = RunDir::open(&self.dir.join(folder(document))).map_err(StageError::from)?;
         let settings = self.settings();
-        let trained = self.run(document, all, &run, settings.clone()).await?;
+        let trained = self.run(trainee, all, &run, settings.clone()).await?;
         let improved = trained.state.best.skill != trained.state.initial_skill;
         self.watch.watch(&NightEvent::TrainingFinished {
             document: &document.name,
             improved,
         });
-        let mut report = document_report(document, &trained, &run)?;
+        let mut report = document_report(trainee, &trained, &run)?;
         let suggestion = if improved { None } else { undecided(&trained) };
         if improved || suggestion.is_some() {
             let spent = self.models.budget.spent();
@@ -95,7 +100,7 @@ impl Training<'_> {
                 tokens: spent.tokens - before.tokens,
                 usd: Some(spent.usd - before.usd).filter(|usd| *usd > 0.0),
             };
-            let id = self.stage(document, &trained, &settings, &run, cost, suggestion)?;
+            let id = self.stage(trainee, &trained, &settings, &run, cost, suggestion)?;
             report.proposal = Some(id);
             report.verified = improved;
         } else {
@@ -106,18 +111,20 @@ impl Training<'_> {
 
     async fn run(
         &self,
-        document: &Document,
-        all: &[Document],
+        trainee: &Trainee,
+        all: &[Trainee],
         run: &RunDir,
         settings: Settings,
     ) -> Result<Trained, NightError> {
-        let prompts = Arc::new(Prompts::load(None)?.with(PROMPTS)?);
+        let document = &trainee.document;
+        let prompts = Arc::new(Prompts::load(None, PROMPTS)?);
         let environment = ReplayEnvironment::new(ReplayParts {
-            tasks: self.tasks.to_vec(),
+            tasks: trainee.tasks.clone(),
             target: Arc::clone(&self.models.target),
             grader: Arc::clone(&self.models.optimizer),
             trained: document.kind,
-            companion: companion(document, all),
+            beside: beside(document, all),
+            companion: companion(trainee, all),
             guidance: guidance(&prompts, &self.config.preferences, &self.declined())?,
             prompts: Arc::clone(&prompts),
         });
@@ -197,15 +204,16 @@ impl Training<'_> {
 
     fn stage(
         &self,
-        document: &Document,
+        trainee: &Trainee,
         trained: &Trained,
         settings: &Settings,
         run: &RunDir,
         cost: Cost,
         suggestion: Option<&StepRecord>,
     ) -> Result<String, NightError> {
+        let document = &trainee.document;
         let sources = Sources {
-            tasks: self
+            tasks: trainee
                 .tasks
                 .iter()
                 .map(|task| (task.id.as_str(), task))
@@ -257,22 +265,64 @@ impl Training<'_> {
     }
 }
 
-/// The text that stands beside the trained document in every attempt: the instruction files while a
-/// skill is trained, the skills while an instruction file is.
-fn companion(document: &Document, all: &[Document]) -> String {
-    let other = |kind: DocumentKind| kind != document.kind;
-    all.iter()
-        .filter(|companion| other(companion.kind))
-        .filter_map(|companion| companion.text.as_deref())
+/// The name of a document's run directory. Two projects may have documents of one name.
+fn folder(document: &Document) -> String {
+    let path = document.path.to_string_lossy();
+    format!(
+        "{}-{}-{}",
+        document.kind.name(),
+        path_component(&document.name),
+        short_hash(&[&path], 8)
+    )
+}
+
+/// What stands above the trained text: the SKILL.md of the skill that a reference belongs to.
+fn beside(document: &Document, all: &[Trainee]) -> String {
+    if document.kind != DocumentKind::Reference {
+        return String::new();
+    }
+    let skill = all.iter().map(|other| &other.document).find(|other| {
+        let folder = other.path.parent();
+        other.kind == DocumentKind::Skill
+            && folder.is_some_and(|folder| document.path.starts_with(folder))
+    });
+    skill
+        .and_then(|skill| skill.text.clone())
+        .unwrap_or_default()
+}
+
+/// The text that stands beside the trained document in every attempt. While a skill is trained these
+/// are the instruction files of its tasks' projects; while an instruction file is, the skills that
+/// are not bound to some of the tasks.
+fn companion(trainee: &Trainee, all: &[Trainee]) -> String {
+    let of_skill = |other: &&Trainee| match &other.scope {
+        Scope::Under(folder) => trainee
+            .tasks
+            .iter()
+            .any(|task| lies_in(&task.project, folder)),
+        _ => true,
+    };
+    let trained = trainee.document.kind;
+    let companions = all.iter().filter(|other| match trained {
+        DocumentKind::Memory => {
+            other.document.kind == DocumentKind::Skill && other.scope != Scope::Used
+        }
+        DocumentKind::Skill | DocumentKind::Reference => {
+            other.document.kind == DocumentKind::Memory && of_skill(other)
+        }
+    });
+    companions
+        .filter_map(|companion| companion.document.text.as_deref())
         .collect::<Vec<_>>()
         .join("\n\n")
 }
 
 fn document_report(
-    document: &Document,
+    trainee: &Trainee,
     trained: &Trained,
     run: &RunDir,
 ) -> Result<DocumentReport, NightError> {
+    let document = &trainee.document;
     let state = &trained.state;
     let mut steps = Vec::new();
     let mut before = trained.summary.baseline_score;
@@ -293,6 +343,7 @@ fn document_report(
         kind: document.kind.name().to_owned(),
         name: document.name.clone(),
         path: document.path.display().to_string(),
+        tasks: TaskCounts::of(&trainee.tasks),
         baseline: trained.summary.baseline_score,
         candidate: state.best.score,
         metric: trained.summary.gate_metric.clone(),
@@ -301,6 +352,8 @@ fn document_report(
         proposal: None,
         verified: false,
         reason: None,
+        adoption: None,
+        held: None,
     })
 }
 

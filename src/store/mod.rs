@@ -3,8 +3,10 @@
 //! One file, write-ahead logged, readable by its owner alone. Proposals, decisions and adoptions
 //! are not here: they are files of the staging crate, which must be safe without a database.
 
+mod notices;
 mod schema;
 mod sessions;
+mod window;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

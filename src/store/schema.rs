@@ -10,6 +10,7 @@ static MIGRATIONS: LazyLock<Migrations<'static>> = LazyLock::new(|| {
     Migrations::new(vec![
         M::up(include_str!("migrations/01_first.sql")),
         M::up(include_str!("migrations/02_session_lists.sql")),
+        M::up(include_str!("migrations/03_notices.sql")),
     ])
 });
 

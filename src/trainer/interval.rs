@@ -51,13 +51,17 @@ pub fn of_mean(scores: &[f64]) -> Option<Interval> {
     }
     if scores.iter().all(|&score| is_binary(score)) {
         let n = scores.len() as f64;
-        let share = scores.iter().sum::<f64>() / n;
-        let center = (share + Z * Z / (2.0 * n)) / (1.0 + Z * Z / n);
-        let spread = (share * (1.0 - share) / n + Z * Z / (4.0 * n * n)).sqrt();
-        let half = Z * spread / (1.0 + Z * Z / n);
-        return Some(Interval::around(center, half, (0.0, 1.0)));
+        return Some(wilson(scores.iter().sum::<f64>() / n, n, Z));
     }
     Some(student(scores, (0.0, 1.0)))
+}
+
+/// Wilson's score interval of a share of `n`, at the normal quantile `z`.
+pub(crate) fn wilson(share: f64, n: f64, z: f64) -> Interval {
+    let center = (share + z * z / (2.0 * n)) / (1.0 + z * z / n);
+    let spread = (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
+    let half = z * spread / (1.0 + z * z / n);
+    Interval::around(center, half, (0.0, 1.0))
 }
 
 /// The interval of the mean difference, after minus before, of paired scores from 0 to 1; none for
@@ -105,14 +109,14 @@ fn student(values: &[f64], within: (f64, f64)) -> Interval {
         / (n - 1.0);
     Interval::around(
         mean,
-        quantile(values.len() - 1) * (variance / n).sqrt(),
+        student_quantile(values.len() - 1) * (variance / n).sqrt(),
         within,
     )
 }
 
 /// Student's quantile for [`CONFIDENCE`], by the expansion of Abramowitz and Stegun 26.7.5; the
 /// first two, for which it is too coarse, are exact.
-fn quantile(degrees: usize) -> f64 {
+pub(crate) fn student_quantile(degrees: usize) -> f64 {
     match degrees {
         0 | 1 => return 12.706_204_736_432_095,
         2 => return 4.302_652_729_696_142,
@@ -168,11 +172,11 @@ mod tests {
             (9, 2.262),
             (30, 2.042),
         ] {
-            let error = (quantile(degrees) - table).abs();
+            let error = (student_quantile(degrees) - table).abs();
             assert!(
                 error < if degrees == 3 { 5e-3 } else { 1e-3 },
                 "{degrees}: {}",
-                quantile(degrees)
+                student_quantile(degrees)
             );
         }
     }

@@ -62,6 +62,7 @@
 //! unified_diff(base, proposed, path), inline_diff(base, proposed, context) -> Vec<Vec<DiffLine>>
 //! display_safe, has_hidden, one_line, table_cell, prose, score, sha256
 //! skill_name, resolvable_name, live_path, within, collision_key
+//! SkillRoots::new().project(dir).home(dir).plugins(dir).directory(dir)   .find(name) -> Lookup
 //! ```
 //!
 //! # On disk
@@ -96,6 +97,7 @@ mod resolve;
 mod review;
 mod roots;
 mod sealed;
+mod skills;
 mod stage;
 mod target;
 mod text;
@@ -119,6 +121,7 @@ pub use prune::prune_backups;
 pub use refusal::{Refusal, RefusalKind};
 pub use review::Rejection;
 pub use roots::AllowedRoots;
+pub use skills::{Lookup, PROJECT_SKILLS, SkillRoots, version_order};
 pub use target::{Target, preflight};
 pub use text::diff::{DiffLine, LineChange, Span, inline_diff, unified_diff};
 pub use text::digest::sha256;

@@ -78,6 +78,8 @@ kinds! {
     ProposalChanged = "proposal_changed",
     /// Nobody accepted the proposal.
     ProposalNotAccepted = "proposal_not_accepted",
+    /// The proposal is not one that may be adopted without a person.
+    NeedsPerson = "needs_person",
     /// The text has a risk that only a person may accept.
     RiskNeedsPerson = "risk_needs_person",
     /// The proposal was superseded or expired.
@@ -144,8 +146,8 @@ impl Refusal {
     ) -> Refusal {
         Refusal {
             kind,
-            subject: crate::text::display::display_safe(&subject.to_string()),
-            reason: crate::text::display::display_safe(&reason.to_string()),
+            subject: on_one_line(&subject.to_string()),
+            reason: on_one_line(&reason.to_string()),
         }
     }
 
@@ -156,4 +158,10 @@ impl Refusal {
     ) -> Refusal {
         Refusal::new(kind, path.display(), reason)
     }
+}
+
+/// [`display_safe`](crate::display_safe), with line ends shown by number too: a path that has one
+/// may not make a second message of what follows.
+fn on_one_line(text: &str) -> String {
+    crate::display_safe(text).replace('\n', "<U+000A>")
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use skillopt_sleep::skill::region;
 
 use super::compare::differences;
-use super::{Vector, block, trace_sound};
+use super::{Vector, block, staged, trace_sound};
 
 /// Whether a file among the vectors is data for other groups rather than a group.
 pub(super) fn is_data(group: &str) -> bool {
@@ -18,6 +18,9 @@ pub(super) fn is_data(group: &str) -> bool {
 pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
     if name.starts_with("trace_") {
         return trace_sound::holds(name, vector, ours);
+    }
+    if name.starts_with("staged_") {
+        return staged::holds(name, vector, ours);
     }
     let input = &vector.input;
     let expected = &vector.expected;
@@ -90,6 +93,23 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
             .all(|item| item["support_count"].as_u64() >= Some(1)),
         "has_null" => strings_of_null(input),
         "says_no_none" => !ours.to_string().contains("None") && !ours.to_string().contains("null"),
+        // Records.
+        "edit_has_other_fields" => input["dict"].as_object().is_some_and(|dict| {
+            let known = [
+                "op",
+                "content",
+                "target",
+                "support_count",
+                "source_type",
+                "merge_level",
+            ];
+            let origin = ["update_origin", "update_target"];
+            dict.keys()
+                .any(|key| !known.contains(&key.as_str()) && !origin.contains(&key.as_str()))
+        }),
+        "patch_has_other_items" => input["dict"]["edits"]
+            .as_array()
+            .is_some_and(|items| items.iter().any(|item| !item.is_object())),
         // JSON in replies.
         "array_expected" => {
             vector.expected_with_repair.as_ref().unwrap_or(expected)["value"].is_array()

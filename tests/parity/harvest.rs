@@ -18,17 +18,31 @@ use skillopt_sleep::night::gather::Gatherer;
 
 use super::engine::{text, texts};
 use super::redaction::{differ_by_marks, unmarked};
-use super::{Group, Vector, group_seen_as};
+use super::{Group, Vector, outcome_group};
 
 pub(super) const GROUPS: &[Group] = &[
-    group_seen_as("sleep/claude_harvest", claude, seen),
-    group_seen_as("sleep/codex_harvest", codex, seen),
-    group_seen_as("sleep/copilot_cli_harvest", copilot_cli, seen),
-    group_seen_as("sleep/copilot_vscode_harvest", copilot_chat, seen),
-    group_seen_as("sleep/cursor_harvest", cursor, seen),
-    group_seen_as("sleep/opencode_harvest", opencode, seen),
-    group_seen_as("sleep/pi_harvest", pi, seen),
-    group_seen_as("sleep/devin_convert", devin, converted),
+    outcome_group("sleep/claude_harvest", claude, |vector| {
+        seen(&vector.expected)
+    }),
+    outcome_group("sleep/codex_harvest", codex, |vector| {
+        seen(&vector.expected)
+    }),
+    outcome_group("sleep/copilot_cli_harvest", copilot_cli, |vector| {
+        seen(&vector.expected)
+    }),
+    outcome_group("sleep/copilot_vscode_harvest", copilot_chat, |vector| {
+        seen(&vector.expected)
+    }),
+    outcome_group("sleep/cursor_harvest", cursor, |vector| {
+        seen(&vector.expected)
+    }),
+    outcome_group("sleep/opencode_harvest", opencode, |vector| {
+        seen(&vector.expected)
+    }),
+    outcome_group("sleep/pi_harvest", pi, |vector| seen(&vector.expected)),
+    outcome_group("sleep/devin_convert", devin, |vector| {
+        converted(&vector.expected)
+    }),
 ];
 
 fn claude(vector: &Vector) -> Value {

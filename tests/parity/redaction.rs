@@ -9,13 +9,21 @@ use serde_json::{Value, json};
 use skillopt_harvesters::Redactor;
 
 use super::engine::text;
-use super::{Group, Vector, group_seen_as};
+use super::{Group, Vector, outcome_group};
 
 pub(super) const GROUPS: &[Group] = &[
-    group_seen_as("sleep/redaction_text", text_of_a_log, full),
-    group_seen_as("sleep/redaction_value", value, unmarked_value),
-    group_seen_as("staging/redaction_text", text_of_a_report, changed_text),
-    group_seen_as("staging/redaction_struct", structure, unmarked_value),
+    outcome_group("sleep/redaction_text", text_of_a_log, |vector| {
+        full(&vector.expected)
+    }),
+    outcome_group("sleep/redaction_value", value, |vector| {
+        unmarked_value(&vector.expected)
+    }),
+    outcome_group("staging/redaction_text", text_of_a_report, |vector| {
+        changed_text(&vector.expected)
+    }),
+    outcome_group("staging/redaction_struct", structure, |vector| {
+        unmarked_value(&vector.expected)
+    }),
 ];
 
 /// What stands for either program's mark.

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::{Compiled, hit, plausible};
+use super::pattern::Pattern;
+use super::{Prepared, hit, plausible};
 
 /// Who the user is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,7 +52,7 @@ const SHORTEST_NAME: usize = 4;
 
 impl Identity {
     /// The rules: the home directory first, because the user's name is part of it.
-    pub(super) fn rules(&self) -> Vec<Compiled> {
+    pub(super) fn rules(&self) -> Vec<Prepared> {
         // Ends where a component of a path ends.
         const END: &str = r#"(?:[/\\"'`\s:;,)\]}>]|$)"#;
         let home = self
@@ -75,10 +76,12 @@ impl Identity {
             .chain(name("host", &self.host))
             .filter_map(|(name, pattern)| {
                 let pattern: Regex = RegexBuilder::new(&pattern).unicode(false).build().ok()?;
-                Some(Compiled {
+                Some(Prepared {
                     name: Cow::Borrowed(name),
-                    pattern,
+                    pattern: Pattern::users(pattern),
                     near: hit::anywhere,
+                    reach: None,
+                    beside: None,
                     check: plausible::any,
                 })
             })

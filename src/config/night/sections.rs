@@ -138,6 +138,25 @@ impl Default for SkillDocument {
     }
 }
 
+/// The skills that sessions used.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SkillDocuments {
+    /// Whether they may change, each trained with the tasks of the sessions that used it.
+    pub enabled: bool,
+    /// Whether the Markdown files of their `references/` that sessions opened may change too.
+    pub references: bool,
+}
+
+impl Default for SkillDocuments {
+    fn default() -> SkillDocuments {
+        SkillDocuments {
+            enabled: true,
+            references: false,
+        }
+    }
+}
+
 /// The memory documents whose learned block a night may change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -161,8 +180,10 @@ impl Default for MemoryDocuments {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Documents {
-    /// The skill document.
+    /// The skill that nights keep.
     pub skill: SkillDocument,
+    /// The skills that sessions used.
+    pub skills: SkillDocuments,
     /// The memory documents.
     pub memory: MemoryDocuments,
 }
@@ -347,10 +368,41 @@ pub struct Staging {
     /// Days after which a proposal that nobody decided on expires; decided ones and the backups of
     /// adoptions are deleted after twice as long. At least 1.
     pub keep_days: u32,
+    /// What is adopted without a person.
+    pub auto_adopt: AutoAdopt,
 }
 
 impl Default for Staging {
     fn default() -> Staging {
-        Staging { keep_days: 30 }
+        Staging {
+            keep_days: 30,
+            auto_adopt: AutoAdopt::default(),
+        }
+    }
+}
+
+/// What a night may adopt without a person. Whatever the limits say, a text that the gate did not
+/// accept, or in which the lint finds anything, is left to the person.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AutoAdopt {
+    /// Whether anything is.
+    pub enabled: bool,
+    /// Most documents of a night; at least 1.
+    pub max_documents: usize,
+    /// Most edits of a document; at least 1.
+    pub max_edits: usize,
+    /// Most text that a document may gain and lose, in bytes of changed lines; at least 1.
+    pub max_bytes: usize,
+}
+
+impl Default for AutoAdopt {
+    fn default() -> AutoAdopt {
+        AutoAdopt {
+            enabled: false,
+            max_documents: 2,
+            max_edits: 4,
+            max_bytes: 2_000,
+        }
     }
 }

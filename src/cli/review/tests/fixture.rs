@@ -167,24 +167,19 @@ pub(super) fn draft(name: &str, path: &Path, edits: &[(&str, &str, &str)]) -> Dr
         baseline,
         candidate,
     };
+    let document = Document {
+        kind: DocumentKind::Skill,
+        name: name.to_owned(),
+        path: path.to_owned(),
+        real_path: None,
+        hosts: Vec::new(),
+    };
     Draft {
         night: "n4".to_owned(),
         created: "2026-11-28T03:00:00Z".parse::<Timestamp>().unwrap(),
-        document: Document {
-            kind: DocumentKind::Skill,
-            name: name.to_owned(),
-            path: path.to_owned(),
-            real_path: None,
-            hosts: Vec::new(),
-        },
         base: Base::of(BASE),
-        lint: risk::of_draft(
-            DocumentKind::Skill,
-            &[],
-            BASE,
-            &proposed,
-            std::iter::empty(),
-        ),
+        lint: risk::of_draft(&document, BASE, &proposed, std::iter::empty()),
+        document,
         proposed,
         edits,
         gate: GateRecord {
