@@ -2,6 +2,7 @@
 //! patches (engine 8).
 
 use futures::future::join_all;
+use minijinja::value::Serde;
 use minijinja::{Value as Context, context};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -253,6 +254,7 @@ fn attempt(rollout: &Rollout) -> Context {
         task => &rollout.task_description,
         response => &rollout.response,
         fail_reason => &rollout.fail_reason,
+        fields => Context::from(Serde(&rollout.fields)),
     }
 }
 
