@@ -34,7 +34,8 @@ pub struct NightReport {
     pub documents: Vec<DocumentReport>,
     /// Adoptions since which sessions go clearly worse.
     pub regressions: Vec<Impact>,
-    /// Documents that could not be written, found out before anything was spent on them.
+    /// Documents that the night left alone: nearly always because they cannot be written, which is
+    /// found out before anything is spent on them.
     pub refused: Vec<RefusedDocument>,
     /// Usage by role and stage.
     pub usage: BTreeMap<String, Usage>,
