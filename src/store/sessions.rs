@@ -122,7 +122,7 @@ impl Store {
         self.query("listing sessions", |connection| {
             let mut statement = connection.prepare_cached(
                 "SELECT agent, id, file, project, folders, active, outcome, first_prompt
-                 FROM logged_sessions ORDER BY active DESC NULLS LAST, id, file",
+                 FROM logged_sessions",
             )?;
             let mut rows = statement.query([])?;
             let mut listed = Vec::new();
@@ -131,6 +131,13 @@ impl Store {
                     listed.push(read_row(row)?);
                 }
             }
+            // Sorted here: SQLite would copy all columns of every row to do it.
+            listed.sort_unstable_by(|one: &SessionRow, other| {
+                let newest_first = other.active.cmp(&one.active);
+                newest_first
+                    .then_with(|| one.id.cmp(&other.id))
+                    .then_with(|| one.file.cmp(&other.file))
+            });
             Ok(listed)
         })
     }
