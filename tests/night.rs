@@ -7,6 +7,10 @@ const RULE: &str = "- Always run the tests before you say that work is done.";
 
 /// Answers well when the skill has [`RULE`], grades such answers well, and proposes the rule.
 fn developer_who_wants_tests(asked: &Asked) -> Result<String, u16> {
+    developer_who_wants(RULE, asked)
+}
+
+fn developer_who_wants(rule: &str, asked: &Asked) -> Result<String, u16> {
     if asked.system.contains("You grade how well") {
         let good = asked.user.contains("EVIDENCE");
         let score = if good { 0.9 } else { 0.2 };
@@ -14,10 +18,10 @@ fn developer_who_wants_tests(asked: &Asked) -> Result<String, u16> {
     }
     if asked.system.contains("You improve a skill document") {
         return Ok(format!(
-            r#"{{"patch": {{"reasoning": "r", "edits": [{{"op": "append", "content": "{RULE}", "rationale": "asked for"}}]}}}}"#
+            r#"{{"patch": {{"reasoning": "r", "edits": [{{"op": "append", "content": "{rule}", "rationale": "asked for"}}]}}}}"#
         ));
     }
-    Ok(if asked.system.contains(RULE) {
+    Ok(if asked.system.contains(rule) {
         "EVIDENCE".to_owned()
     } else {
         "It works.".to_owned()
@@ -170,6 +174,20 @@ async fn the_learned_block_of_an_instruction_file_is_trained_when_asked_for() {
         !text.replace("\r\n", "").contains('\n'),
         "line ends are kept"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_result_that_leaves_its_file_as_it_is_is_told_and_no_failure() {
+    let mut machine = with_real_logs();
+    // A heading is no rule, so the learned block stays empty.
+    let server = ModelServer::start(|asked| developer_who_wants("# Run the tests", asked)).await;
+    machine.set("OPENAI_COMPATIBLE_BASE_URL", &server.url());
+    machine.set("OPENAI_COMPATIBLE_API_KEY", "test-key");
+    let path = machine.write("home/project/AGENTS.md", "# Ours\n");
+    let night = machine.json(&["run", "--json", "--target", path.to_str().unwrap()]);
+    assert_eq!(night["documents"].as_array().unwrap().len(), 0, "{night}");
+    let reason = night["refused"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("the document's own"), "{reason}");
 }
 
 #[test]

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use jiff::{SignedDuration, Timestamp};
 use portable_pty::{Child, CommandBuilder, PtySize, native_pty_system};
 use skillopt_staging::{
-    Base, Cost, Document, DocumentKind, Draft, EditStatus, GateRecord, Origin, StagedEdit,
-    StagingArea,
+    Base, Cost, Document, DocumentKind, Draft, EditStatus, Evidence, Finding, GateRecord,
+    ItemDelta, Level, Origin, RejectedCandidate, StagedEdit, StagingArea,
 };
 
 use crate::machine::{Machine, data};
@@ -426,4 +426,118 @@ fn stage_at(machine: &Machine, count: usize, night: &str, created: Timestamp) {
         };
         area.stage(draft).unwrap();
     }
+}
+
+/// What a terminal must not be sent by a log, a model, or whoever edits a staged file.
+const ESCAPES: &str = "\u{1b}]0;owned\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{200b}\r";
+
+#[test]
+fn no_field_of_a_proposal_reaches_the_terminal_raw() {
+    let machine = Machine::new();
+    let area = StagingArea::open(&machine.path("state/staging")).unwrap();
+    let path = machine.write("home/.claude/skills/MARK/SKILL.md", "# Rules MARK\n");
+    let edit = StagedEdit {
+        index: 1,
+        op: "append MARK".to_owned(),
+        target: "target MARK".to_owned(),
+        anchor: Some("anchor MARK".to_owned()),
+        content: "- A rule MARK.".to_owned(),
+        rationale: "reason MARK".to_owned(),
+        origin: Origin::Model,
+        status: EditStatus::Applied,
+        contribution: Some(0.5),
+        evidence: vec![Evidence {
+            task: "task MARK".to_owned(),
+            session: "session MARK".to_owned(),
+            project: "project MARK".to_owned(),
+            date: "date MARK".to_owned(),
+            quote: "quote MARK".to_owned(),
+            file: Some("log MARK".into()),
+            offset: Some(7),
+        }],
+    };
+    let gate = GateRecord {
+        action: "accept MARK".to_owned(),
+        rule: "rule MARK".to_owned(),
+        metric: "metric MARK".to_owned(),
+        baseline: Some(0.0),
+        candidate: Some(1.0),
+        items: vec![ItemDelta {
+            id: "item MARK".to_owned(),
+            label: "label MARK".to_owned(),
+            baseline: None,
+            candidate: Some(1.0),
+        }],
+        ..GateRecord::default()
+    };
+    let draft = Draft {
+        night: "n1".to_owned(),
+        created: "2026-11-28T03:00:00Z".parse().unwrap(),
+        document: Document {
+            kind: DocumentKind::Skill,
+            name: "name MARK".to_owned(),
+            path,
+            real_path: None,
+            hosts: vec!["host MARK".to_owned()],
+        },
+        base: Base::of("# Rules MARK\n"),
+        proposed: format!("# Rules MARK\n- A rule MARK {ESCAPES}.\n"),
+        edits: vec![edit.clone()],
+        rejected: vec![RejectedCandidate {
+            edits: vec![edit],
+            gate: gate.clone(),
+        }],
+        gate,
+        lint: vec![Finding {
+            rule: "finding MARK".to_owned(),
+            level: Level::Danger,
+            line: Some(1),
+            excerpt: "excerpt MARK".to_owned(),
+        }],
+        cost: Cost::default(),
+        verified: false,
+    };
+    area.stage(draft).unwrap();
+    // Staging would refuse some of it; whoever can write the file is not asked.
+    let record = machine.path("state/staging/n1/n1-1/proposal.json");
+    let escaped = serde_json::to_string(ESCAPES).unwrap();
+    let forged = std::fs::read_to_string(&record)
+        .unwrap()
+        .replace("MARK", &format!("MARK{}", escaped.trim_matches('"')));
+    std::fs::write(&record, forged).unwrap();
+    machine.write(
+        "state/nights/night-0001/report.md",
+        &format!("# Night 1 {ESCAPES}\n"),
+    );
+
+    for args in [
+        &["review", "--list"][..],
+        &["review", "--show"],
+        &["review", "n1-1", "--accept"],
+        &["review", "n1-1", "--reject", "--reason", ESCAPES],
+        &["review", "--all", "--list"],
+        &["review", ESCAPES],
+        &["adopt", "--dry-run"],
+        &["adopt", ESCAPES],
+        &["revert", ESCAPES],
+        &["log", "--document", "MARK"],
+        &["status"],
+    ] {
+        let ran = machine.run(args);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        let raw = said
+            .chars()
+            .find(|c| *c != '\n' && *c != '\t' && skillopt_staging::has_hidden(&c.to_string()));
+        assert_eq!(raw, None, "{args:?}: {said:?}");
+    }
+
+    let mut terminal = Terminal::start(&machine, &["review", "--all"], "xterm-256color");
+    terminal.expect("n1-1");
+    for tab in ["1", "2", "3", "4", "5"] {
+        terminal.press(tab);
+    }
+    terminal.expect("Night 1");
+    assert!(!terminal.shown().contains(['\u{202e}', '\u{200b}']));
+    terminal.press("\u{3}");
+    terminal.end();
 }

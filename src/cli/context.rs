@@ -105,13 +105,21 @@ impl Context {
             }
             roots = roots.skills(home.join("skills"));
         }
+        let projects = self.projects();
         for root in &config.skill_roots {
-            roots = roots.skills(expand(root, &env));
+            let root = expand(root, &env);
+            if root.is_absolute() {
+                roots = roots.skills(root);
+            } else {
+                for project in &projects {
+                    roots = roots.skills(project.join(&root));
+                }
+            }
         }
         if let Some(path) = &config.documents.skill.path {
             roots = roots.document(expand(path, &env));
         }
-        for project in self.projects() {
+        for project in projects {
             for skills in PROJECT_SKILLS {
                 roots = roots.skills(project.join(skills));
             }

@@ -10,6 +10,7 @@ use skillopt_files::{Options, create_private_dir, write_atomic};
 
 use super::context::Context;
 use super::failure::{ExitStatus, Failure};
+use super::shell::quoted;
 use super::{review, run, staged};
 use crate::config::{NightConfig, Paths};
 
@@ -192,9 +193,4 @@ fn farewell(context: &Context, home: &Path, seconds: f64) {
     printer.line("  skillopt-sleep review --show        # diff, evidence and verdict");
     printer.line("  skillopt-sleep review --accept && skillopt-sleep adopt");
     printer.line("  skillopt-sleep revert               # and back again");
-}
-
-/// A path for a POSIX shell.
-fn quoted(path: &Path) -> String {
-    format!("'{}'", path.display().to_string().replace('\'', "'\\''"))
 }

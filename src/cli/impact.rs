@@ -46,13 +46,17 @@ pub(super) fn text(impact: &Impact) -> String {
     } else {
         "that used it"
     };
-    let _ = writeln!(
-        text,
-        "  sessions {whose}: {} before, {} after",
-        comparison.sessions_before, comparison.sessions_after
-    );
-    for metric in &comparison.metrics {
-        let _ = writeln!(text, "  {}", line(metric));
+    if comparison.sessions_before + comparison.sessions_after == 0 {
+        let _ = writeln!(text, "  no session {whose}, before or after, is known");
+    } else {
+        let _ = writeln!(
+            text,
+            "  sessions {whose}: {} before, {} after",
+            comparison.sessions_before, comparison.sessions_after
+        );
+        for metric in &comparison.metrics {
+            let _ = writeln!(text, "  {}", line(metric));
+        }
     }
     if !impact.in_force {
         text.push_str("  it was reverted\n");
@@ -183,6 +187,15 @@ mod tests {
           a check failed    none           → 25 % of 4
           tokens            none           → 16.4k in 3
           duration          none           → 3.0 min in 3
+        ");
+    }
+
+    #[test]
+    fn without_sessions_there_is_nothing_to_compare() {
+        let nothing = Measures::default();
+        insta::assert_snapshot!(text(&impact(&nothing, &nothing)), @r"
+        a3 · 2026-10-12 · /home/dev/.claude/skills/triage/SKILL.md: too few to tell
+          no session that used it, before or after, is known
         ");
     }
 

@@ -24,6 +24,7 @@ mod review;
 mod run;
 mod selection;
 mod selftest;
+pub mod shell;
 mod staged;
 mod status;
 mod train;

@@ -12,16 +12,16 @@ use crate::impact::{Impact, impacts};
 use crate::store::{NightRow, Store};
 
 /// The last night and its outcome, what waits for review, and what you should know.
-///
-/// --impact compares the sessions that used a document in the four weeks before and after each of
-/// its adoptions: how many went well, and how sure the difference is. That is no trial: the model, the
-/// work and you may have changed as well. Sessions that nights have read are compared.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Examples:\n  skillopt-sleep status --json\n  skillopt-sleep status --impact\n  skillopt-sleep status --seen"
 )]
 pub(super) struct Args {
     /// How sessions went before and after each adoption.
+    ///
+    /// Compares the sessions that used a document in the four weeks before and after it was adopted:
+    /// how many went well, and how sure the difference is. That is no trial: the model, the work and
+    /// you may have changed as well. Only sessions that nights have read are known.
     #[arg(long)]
     impact: bool,
     /// Take note of the notices: they are shown this once more and then no longer.

@@ -53,7 +53,7 @@ pub struct NightConfig {
     pub seed: u64,
     /// What a night may change.
     pub documents: Documents,
-    /// More folders in which skills are looked for.
+    /// More folders in which skills are looked for; relative ones belong to each project.
     pub skill_roots: Vec<PathBuf>,
     /// How the trainer runs.
     pub train: NightTrain,

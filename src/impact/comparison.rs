@@ -155,6 +155,8 @@ fn means(name: &str, scale: Scale, before: &[f64], after: &[f64]) -> Metric {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn side(well: usize, of: usize) -> Measures {
@@ -188,6 +190,24 @@ mod tests {
             Verdict::TooFewToTell,
             "others only inform"
         );
+    }
+
+    proptest! {
+        #[test]
+        fn exchanging_the_sides_exchanges_better_and_worse(
+            before in 0..40_usize, more in 0..40_usize, after in 0..40_usize, others in 0..40_usize,
+        ) {
+            let (one, other) = (side(before, before + more), side(after, after + others));
+            let there = Comparison::of(&one, &other);
+            let back = Comparison::of(&other, &one);
+            let expected = match there.verdict {
+                Verdict::Better => Verdict::Worse,
+                Verdict::Worse => Verdict::Better,
+                same => same,
+            };
+            prop_assert_eq!(back.verdict, expected);
+            prop_assert!(!there.clear_regression || there.verdict == Verdict::Worse);
+        }
     }
 
     #[test]

@@ -252,6 +252,14 @@ impl Work<'_> {
         for trainee in &trainees {
             match training.train(trainee, &trainees).await {
                 Ok(line) => report.documents.push(line),
+                // What is wrong with one document does not concern the others.
+                Err(NightError::Stage(error)) if error.is_of_document() => {
+                    report.refused.push(RefusedDocument {
+                        name: trainee.document.name.clone(),
+                        path: trainee.document.path.display().to_string(),
+                        reason: format!("its result cannot be staged: {error}"),
+                    });
+                }
                 Err(error) => {
                     result = Err(error);
                     break;

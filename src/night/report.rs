@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use skillopt_harvesters::Report as HarvestReport;
-use skillopt_staging::display_safe;
+use skillopt_staging::{prose, table_cell};
 
 use super::task::Task;
 use crate::impact::Impact;
@@ -34,7 +34,8 @@ pub struct NightReport {
     pub documents: Vec<DocumentReport>,
     /// Adoptions since which sessions go clearly worse.
     pub regressions: Vec<Impact>,
-    /// Documents that could not be written, found out before anything was spent on them.
+    /// Documents that the night left alone: nearly always because they cannot be written, which is
+    /// found out before anything is spent on them.
     pub refused: Vec<RefusedDocument>,
     /// Usage by role and stage.
     pub usage: BTreeMap<String, Usage>,
@@ -149,7 +150,8 @@ impl NightReport {
             .collect()
     }
 
-    /// The report for people. Everything that comes from logs and models is made safe to show.
+    /// The report for people. Everything that comes from logs and models is one line of plain text,
+    /// whatever a terminal or a Markdown viewer might make of it.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let mut text = String::new();
@@ -162,7 +164,7 @@ impl NightReport {
             second(self.ended)
         );
         for (role, model) in &self.models {
-            let _ = writeln!(text, "- {role}: `{}`", display_safe(model));
+            let _ = writeln!(text, "- {role}: `{}`", table_cell(model));
         }
         let _ = writeln!(text, "- sessions: {}", self.sessions);
         let _ = writeln!(
@@ -193,7 +195,7 @@ impl NightReport {
                     text,
                     "- since {} changed `{}`; `skillopt-sleep status --impact` shows it, `{}` undoes it",
                     impact.adoption,
-                    display_safe(&impact.path.display().to_string()),
+                    table_cell(&impact.path.display().to_string()),
                     impact.undo()
                 );
             }
@@ -204,9 +206,9 @@ impl NightReport {
                 let _ = writeln!(
                     text,
                     "- {} (`{}`): {}",
-                    display_safe(&refused.name),
-                    display_safe(&refused.path),
-                    display_safe(&refused.reason)
+                    prose(&refused.name),
+                    table_cell(&refused.path),
+                    prose(&refused.reason)
                 );
             }
         }
@@ -214,7 +216,7 @@ impl NightReport {
         if !self.notes.is_empty() {
             text.push_str("\n## Notes\n\n");
             for note in &self.notes {
-                let _ = writeln!(text, "- {}", display_safe(note));
+                let _ = writeln!(text, "- {}", prose(note));
             }
         }
         text
@@ -234,7 +236,7 @@ impl NightReport {
             let _ = writeln!(text, "- lines skipped, {}: {count}", name_of(flaw));
         }
         for (kind, count) in &harvest.unknown_kinds {
-            let _ = writeln!(text, "- unknown records, {}: {count}", display_safe(kind));
+            let _ = writeln!(text, "- unknown records, {}: {count}", prose(kind));
         }
         for skipped in harvest
             .skipped
@@ -245,20 +247,20 @@ impl NightReport {
             let _ = writeln!(
                 text,
                 "- {}: {}",
-                display_safe(&skipped.file),
-                display_safe(&skipped.detail)
+                prose(&skipped.file),
+                prose(&skipped.detail)
             );
         }
         for warning in &harvest.warnings {
-            let _ = writeln!(text, "- {}", display_safe(warning));
+            let _ = writeln!(text, "- {}", prose(warning));
         }
     }
 }
 
 impl DocumentReport {
     fn write_markdown(&self, text: &mut String) {
-        let _ = writeln!(text, "\n## {} ({})\n", display_safe(&self.name), self.kind);
-        let _ = writeln!(text, "- file: `{}`", display_safe(&self.path));
+        let _ = writeln!(text, "\n## {} ({})\n", prose(&self.name), prose(&self.kind));
+        let _ = writeln!(text, "- file: `{}`", table_cell(&self.path));
         let _ = writeln!(
             text,
             "- its own tasks: {} ({} train, {} validation)",
@@ -289,11 +291,11 @@ impl DocumentReport {
                     );
                 }
                 if let Some(held) = &self.held {
-                    let _ = writeln!(text, "- left for review: {}", display_safe(held));
+                    let _ = writeln!(text, "- left for review: {}", prose(held));
                 }
             }
             (None, Some(reason)) => {
-                let _ = writeln!(text, "- nothing staged: {}", display_safe(reason));
+                let _ = writeln!(text, "- nothing staged: {}", prose(reason));
             }
             (None, None) => {}
         }
@@ -302,12 +304,12 @@ impl DocumentReport {
                 text,
                 "- step {}: **{}** ({} → {})",
                 step.step,
-                step.action,
+                prose(&step.action),
                 score(step.before),
                 score(step.after)
             );
             for edit in &step.edits {
-                let _ = writeln!(text, "  - {}", display_safe(edit));
+                let _ = writeln!(text, "  - {}", prose(edit));
             }
         }
     }

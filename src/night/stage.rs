@@ -147,6 +147,17 @@ pub enum StageError {
     Document(#[from] DocumentError),
 }
 
+impl StageError {
+    /// Whether it lies in the document, and other documents can be staged all the same.
+    #[must_use]
+    pub fn is_of_document(&self) -> bool {
+        matches!(
+            self,
+            Self::Document(_) | Self::Staging(skillopt_staging::Error::Refused(_))
+        )
+    }
+}
+
 /// Applies `edits` to the document that they were made for, one after another; the text that
 /// accepting just these edits gives.
 ///

@@ -40,7 +40,10 @@ impl UsedSkills {
             roots = with_home(roots, *owner, home);
         }
         for directory in &self.directories {
-            roots = roots.directory(project.join(directory));
+            // A session without a project has no place that a relative one could belong to.
+            if directory.is_absolute() || project.is_absolute() {
+                roots = roots.directory(project.join(directory));
+            }
         }
         match roots.find(name) {
             Lookup::Missing => {

@@ -188,7 +188,11 @@ impl StagingArea {
             .collect();
         let chosen = match (matching.as_slice(), open.as_slice()) {
             ([one], _) | (_, [one]) => one,
-            ([], _) => return self.load(query),
+            ([], _) => {
+                return self
+                    .load(query)
+                    .map_err(|error| among(error, &listing.unreadable));
+            }
             _ => {
                 let ids: Vec<&str> = matching.iter().map(|s| s.proposal.id.as_str()).collect();
                 return Err(Refusal::new(
@@ -298,6 +302,23 @@ fn status(proposal: &Proposal, decision: &Decision, ledger: &Ledger) -> Status {
             at: last.at,
         },
         _ => Status::Pending,
+    }
+}
+
+/// That a proposal is unknown may be due to those that cannot be read.
+fn among(error: crate::Error, unreadable: &[Refusal]) -> crate::Error {
+    match (error, unreadable) {
+        (crate::Error::Refused(refusal), [first, rest @ ..])
+            if refusal.kind == RefusalKind::ProposalUnknown =>
+        {
+            let more = match rest.len() {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            let reason = format!("{}; one cannot be read: {first}{more}", refusal.reason);
+            Refusal::new(refusal.kind, refusal.subject, reason).into()
+        }
+        (error, _) => error,
     }
 }
 

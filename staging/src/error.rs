@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use skillopt_files::LockError;
 
 use crate::refusal::{Refusal, RefusalKind};
+use crate::text::display::display_safe;
 
 /// The result of most operations of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -22,12 +23,14 @@ pub enum Error {
     /// Another process is adopting or reverting.
     #[error(transparent)]
     Locked(#[from] LockError),
-    /// A file operation failed in the middle of an adoption or revert, and every document
-    /// was put back.
-    #[error("{source}; every document is as it was before")]
+    /// A file operation failed in the middle of an adoption or revert, and everything that
+    /// had been written was put back.
+    #[error("{source}; {}", put_back(left))]
     PutBack {
         /// What failed.
         source: skillopt_files::Error,
+        /// Documents that somebody else changed meanwhile; their text was kept.
+        left: Vec<PathBuf>,
     },
     /// An adoption failed, and putting everything back failed too.
     #[error(
@@ -53,4 +56,19 @@ impl Error {
             _ => None,
         }
     }
+}
+
+fn put_back(left: &[PathBuf]) -> String {
+    if left.is_empty() {
+        return "every document is as it was before".to_owned();
+    }
+    let left: Vec<String> = left
+        .iter()
+        .map(|path| display_safe(&path.display().to_string()))
+        .collect();
+    format!(
+        "the documents are as they were before, but for {}, which somebody else changed \
+         meanwhile and which keeps their text",
+        left.join(", ")
+    )
 }

@@ -10,6 +10,9 @@ use crate::text::display::is_hidden;
 /// The longest skill name, in bytes: what a file system takes, less what is put around it.
 const SKILL_NAME_LIMIT: usize = 200;
 
+/// The longest name that a document is shown under, in bytes.
+const LABEL_LIMIT: usize = 1000;
+
 /// The trimmed name, if a skill may be called so. Refused are names that mean something
 /// to a file system (`..`, separators, `~`), that another system cannot store, that hide
 /// characters, and that are too long.
@@ -27,6 +30,17 @@ pub fn skill_name(name: &str) -> Option<&str> {
 /// [`skill_name`], since it only reads what is there already.
 pub fn resolvable_name(name: &str) -> Option<&str> {
     plain_name(name)
+}
+
+/// Whether a document may be shown under this name: something to see, and nothing hidden, that
+/// does not look like a path elsewhere.
+pub(crate) fn is_label(name: &str) -> bool {
+    trim(name) == name
+        && !name.is_empty()
+        && name.len() <= LABEL_LIMIT
+        && !name.starts_with(['/', '~'])
+        && !name.chars().any(is_hidden)
+        && name.split(['/', '\\']).all(|part| part != "..")
 }
 
 fn plain_name(name: &str) -> Option<&str> {
@@ -139,6 +153,37 @@ mod tests {
             assert_eq!(skill_name(name), None, "{name:?}");
         }
         assert_eq!(skill_name(&"x".repeat(300)), None);
+    }
+
+    #[test]
+    fn a_label_hides_nothing_and_leads_nowhere() {
+        for name in [
+            "alpha",
+            "日本 2",
+            "pack:alpha",
+            "alpha/references/x.md",
+            "AGENTS.md",
+        ] {
+            assert!(is_label(name), "{name:?}");
+        }
+        let long = "x".repeat(2000);
+        for name in [
+            "",
+            " a",
+            "../a",
+            "a/../b",
+            "a\\..\\b",
+            "/etc/a",
+            "~a",
+            "a\0b",
+            "a\nb",
+            "a\u{1b}[2J",
+            "a\u{202e}b",
+            "a\u{200b}",
+            &long,
+        ] {
+            assert!(!is_label(name), "{name:?}");
+        }
     }
 
     #[test]

@@ -146,8 +146,8 @@ impl Refusal {
     ) -> Refusal {
         Refusal {
             kind,
-            subject: crate::text::display::display_safe(&subject.to_string()),
-            reason: crate::text::display::display_safe(&reason.to_string()),
+            subject: on_one_line(&subject.to_string()),
+            reason: on_one_line(&reason.to_string()),
         }
     }
 
@@ -158,4 +158,10 @@ impl Refusal {
     ) -> Refusal {
         Refusal::new(kind, path.display(), reason)
     }
+}
+
+/// [`display_safe`](crate::display_safe), with line ends shown by number too: a path that has one
+/// may not make a second message of what follows.
+fn on_one_line(text: &str) -> String {
+    crate::display_safe(text).replace('\n', "<U+000A>")
 }

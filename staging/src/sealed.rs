@@ -36,8 +36,13 @@ pub(crate) struct Seal {
 
 impl Seal {
     /// The state directory's key, made on first use.
+    ///
+    /// # Errors
+    ///
+    /// The key cannot be read or made, or others could put one of their own in its place.
     pub(crate) fn open(state: &Path) -> Result<Seal> {
         let path = state.join(KEY_FILE);
+        check_directory(state)?;
         match read_key(&path) {
             Ok(Some(key)) => Ok(Seal { key }),
             Ok(None) => {
@@ -127,6 +132,33 @@ impl Seal {
         hasher.update(body.as_bytes());
         hasher.finalize().to_hex().to_string()
     }
+}
+
+/// Who may write in the directory may replace the key, and then any record.
+fn check_directory(state: &Path) -> Result<(), Refusal> {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(metadata) = std::fs::metadata(state) else {
+        // It is made, private, with the key.
+        return Ok(());
+    };
+    let me = rustix::process::geteuid().as_raw();
+    let foreign = ![me, 0].contains(&metadata.uid());
+    if !foreign && metadata.mode() & 0o002 == 0 {
+        return Ok(());
+    }
+    let (whose, remedy) = if foreign {
+        (
+            "belongs to another user",
+            "take it over (chown) or use another state directory",
+        )
+    } else {
+        ("can be written by everybody", "make it private (chmod 700)")
+    };
+    Err(Refusal::path(
+        RefusalKind::KeyUnusable,
+        state,
+        format!("the state directory {whose}, so that its records prove nothing: {remedy}"),
+    ))
 }
 
 fn read_key(path: &Path) -> Result<Option<[u8; 32]>> {

@@ -10,6 +10,7 @@ use skillopt_files::{
 
 use crate::area::{BASE, PROPOSED, RECORD, StagingArea, folders_of, is_folder_name, number};
 use crate::error::Result;
+use crate::names::is_label;
 use crate::proposal::{DOCUMENT_LIMIT, DocumentKind, Draft, FORMAT, Proposal, ProposedText};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::text::digest::sha256;
@@ -56,6 +57,25 @@ fn check_draft(draft: &Draft) -> Result<(), Refusal> {
             RefusalKind::LivePathUnsafe,
             path,
             "a proposal needs the document's absolute path, as UTF-8",
+        ));
+    }
+    if !is_label(&draft.document.name) {
+        return Err(Refusal::path(
+            RefusalKind::ProposalInvalid,
+            path,
+            format!(
+                "{:?} is no name to show a document under: it has to be visible, on one line, \
+                 at most 1000 bytes, and without `..`",
+                draft.document.name
+            ),
+        ));
+    }
+    let given = draft.document.real_path.as_ref();
+    if let Some(given) = given.filter(|given| path.canonicalize().ok().as_ref() != Some(given)) {
+        return Err(Refusal::path(
+            RefusalKind::LiveMoved,
+            path,
+            format!("the proposal was made for {}", given.display()),
         ));
     }
     let proposed = ProposedText::of(&draft.proposed);

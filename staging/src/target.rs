@@ -15,6 +15,7 @@ use crate::proposal::{Base, DOCUMENT_LIMIT};
 use crate::refusal::{Refusal, RefusalKind};
 use crate::resolve::resolve;
 use crate::roots::{AllowedRoots, is_document_name, is_store};
+use crate::text::display::has_hidden;
 
 /// Where a document is, or would be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,12 +39,13 @@ pub struct Target {
 /// The first rule that says no, with what to do about it.
 pub fn preflight(path: &Path, roots: &AllowedRoots) -> Result<Target, Refusal> {
     let text = path.to_str().and_then(live_path);
-    let Some(text) = text.filter(|text| Path::new(text) == path) else {
+    let shown = |text: &String| Path::new(text) == path && !has_hidden(text);
+    let Some(text) = text.filter(shown) else {
         return Err(Refusal::path(
             RefusalKind::LivePathUnsafe,
             path,
             "a document needs an absolute path to a `.md` file, without `..`, blanks around \
-             it or control characters",
+             it, control characters or hidden ones",
         ));
     };
     let path = PathBuf::from(text);

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use skillopt_sleep::skill::region;
 
 use super::compare::differences;
-use super::{Vector, block, trace_sound};
+use super::{Vector, block, staged, trace_sound};
 
 /// Whether a file among the vectors is data for other groups rather than a group.
 pub(super) fn is_data(group: &str) -> bool {
@@ -18,6 +18,9 @@ pub(super) fn is_data(group: &str) -> bool {
 pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
     if name.starts_with("trace_") {
         return trace_sound::holds(name, vector, ours);
+    }
+    if name.starts_with("staged_") {
+        return staged::holds(name, vector, ours);
     }
     let input = &vector.input;
     let expected = &vector.expected;

@@ -20,8 +20,11 @@ mod data;
 mod deviations;
 mod engine;
 mod engine_state;
+mod reports;
 mod scripted_run;
+mod skills;
 mod sleep;
+mod staged;
 mod stages;
 mod staging;
 mod trace;
@@ -58,10 +61,26 @@ type Run = fn(&Vector) -> Value;
 struct Group {
     name: &'static str,
     run: Run,
+    /// What of the recorded result is compared; all of it if there is none. For groups that record
+    /// how the original keeps its files, of which only the outcome for a person counts.
+    outcome: Option<Run>,
 }
 
 const fn group(name: &'static str, run: Run) -> Group {
-    Group { name, run }
+    Group {
+        name,
+        run,
+        outcome: None,
+    }
+}
+
+/// A group of which `outcome` gives what is compared.
+const fn outcome_group(name: &'static str, run: Run, outcome: Run) -> Group {
+    Group {
+        name,
+        run,
+        outcome: Some(outcome),
+    }
 }
 
 fn groups() -> Vec<Group> {
@@ -70,6 +89,9 @@ fn groups() -> Vec<Group> {
         engine_state::GROUPS,
         sleep::GROUPS,
         staging::GROUPS,
+        staged::GROUPS,
+        reports::GROUPS,
+        skills::GROUPS,
         bench::GROUPS,
         data::GROUPS,
         command_line::GROUPS,
@@ -134,8 +156,13 @@ fn every_group_matches() {
         let Ok(text) = fs::read_to_string(&file) else {
             continue;
         };
-        let vectors: Vec<Vector> =
+        let mut vectors: Vec<Vector> =
             serde_json::from_str(&text).expect("a group is a list of vectors");
+        if let Some(outcome) = group.outcome {
+            for vector in &mut vectors {
+                vector.expected = outcome(vector);
+            }
+        }
         let (mut matched, mut deviating) = (0, 0);
         for vector in &vectors {
             let ours = catch_unwind(AssertUnwindSafe(|| (group.run)(vector)))

@@ -17,6 +17,9 @@ pub(super) const GROUPS: &[Group] = &[
     group("staging/collision_keys", collision_keys),
     group("staging/display_text", display_text),
     group("sleep/display_text", display_text),
+    group("sleep/skill_name_normalise", |vector| {
+        json!(resolvable_name(&text(&vector.input, "name")).unwrap_or_default())
+    }),
 ];
 
 fn skill_names(vector: &Vector) -> Value {

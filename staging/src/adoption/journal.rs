@@ -43,6 +43,13 @@ impl Entry {
         self.before.as_ref().map(|before| before.sha256.as_str())
     }
 
+    /// Whether a file has the mode and owner that the original had.
+    pub(crate) fn had_attributes(&self, file: &skillopt_files::Entry) -> bool {
+        self.before.as_ref().is_some_and(|before| {
+            (before.mode, before.owner, before.group) == (file.mode, file.owner, file.group)
+        })
+    }
+
     /// Whether the operation leaves the file as it is.
     pub(crate) fn is_unchanged(&self) -> bool {
         self.before_sha256() == self.after.as_deref()

@@ -10,10 +10,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use skillopt_files::{Attributes, Directory, Error as FileError, Steps};
+use skillopt_files::{Attributes, Directory, Entry, Error as FileError, Steps};
 
 use super::backups::{self, Side};
-use super::journal::{self, Entry, Journal};
+use super::journal::{self, Journal};
 use super::ledger;
 use super::transaction::Swap;
 use crate::error::Result;
@@ -54,6 +54,15 @@ pub enum Outcome {
 }
 
 impl Recovery {
+    /// The documents that somebody else had changed, and that were left as they are.
+    pub fn left_changed(&self) -> Vec<PathBuf> {
+        let documents = self.documents.iter();
+        documents
+            .filter(|document| document.outcome == Outcome::LeftChanged)
+            .map(|document| document.path.clone())
+            .collect()
+    }
+
     /// One sentence a document, safe to show.
     pub fn lines(&self) -> Vec<String> {
         self.documents
@@ -162,7 +171,7 @@ struct Undo<'t> {
     state: &'t Path,
     operation: &'t str,
     number: usize,
-    target: &'t Entry,
+    target: &'t journal::Entry,
 }
 
 impl Undo<'_> {
@@ -202,11 +211,11 @@ impl Undo<'_> {
         let live = match read(&directory, name) {
             // A link, a directory, a pipe: whatever it is, it is not ours.
             Err(FileError::NotRegular { .. } | FileError::TooLarge { .. }) => {
-                return self.leave(&directory, spare.as_deref(), steps);
+                return self.leave(&directory, spare.as_ref(), steps);
             }
             other => other?,
         };
-        let live_sha256 = live.as_ref().map(sha256);
+        let live_sha256 = live.as_ref().map(|(bytes, _)| sha256(bytes));
         let swap = Swap {
             directory: &directory,
             name,
@@ -218,76 +227,116 @@ impl Undo<'_> {
             return Ok(Outcome::Untouched);
         }
         if live_sha256 != self.target.after {
-            return self.leave(&directory, spare.as_deref(), steps);
+            return self.leave(&directory, spare.as_ref(), steps);
         }
-        match spare {
+        self.put_back(&swap, live, spare, steps)
+    }
+
+    /// Gives the document back what our text took the place of.
+    fn put_back(
+        &self,
+        swap: &Swap<'_>,
+        live: Option<Found>,
+        spare: Option<Found>,
+        steps: &mut dyn Steps,
+    ) -> Result<Outcome> {
+        if spare
+            .as_ref()
+            .is_some_and(|(bytes, _)| !self.is_ours(bytes))
+        {
             // Somebody's text lost its name to ours in the last moment before the end.
-            Some(spare) if !self.is_ours(&spare) => {
-                directory.rename(temporary, name, steps)?;
-                directory.sync(steps)?;
-                return Ok(Outcome::LeftChanged);
-            }
-            Some(spare)
-                if live.is_none()
-                    && Some(sha256(&spare).as_str()) == self.target.before_sha256() =>
-            {
-                directory.rename_new(temporary, name, steps)?;
-                directory.sync(steps)?;
-                return Ok(Outcome::Restored);
-            }
-            spare => self.drop_spare(&directory, spare.is_some(), steps)?,
+            swap.directory.rename(swap.temporary, swap.name, steps)?;
+            swap.directory.sync(steps)?;
+            return Ok(Outcome::LeftChanged);
         }
-        self.restore(&swap, live_sha256.as_deref(), steps)?;
+        let original =
+            spare.filter(|(bytes, _)| Some(sha256(bytes).as_str()) == self.target.before_sha256());
+        let live_sha256 = live.as_ref().map(|(bytes, _)| sha256(bytes));
+        match (&original, live_sha256.as_deref()) {
+            (Some((_, entry)), None) if self.target.had_attributes(entry) => {
+                swap.directory
+                    .rename_new(swap.temporary, swap.name, steps)?;
+                swap.directory.sync(steps)?;
+            }
+            (Some((_, entry)), Some(ours)) if self.is_original(swap, entry, live.as_ref()) => {
+                swap.trade(ours, steps)?;
+            }
+            (_, ours) => {
+                let mode = live.as_ref().map(|(_, entry)| entry.mode);
+                let bytes = original.map(|(bytes, _)| bytes);
+                self.restore(swap, ours, mode, bytes, steps)?;
+            }
+        }
         Ok(Outcome::Restored)
+    }
+
+    /// Whether the spare file is the original with all that belongs to it, rather than a copy that
+    /// an interrupted recovery did not finish, and nobody changed the document's mode since.
+    fn is_original(&self, swap: &Swap<'_>, spare: &Entry, live: Option<&Found>) -> bool {
+        let attributes = |name: &OsStr| swap.directory.extended_attributes(name).ok();
+        self.target.had_attributes(spare)
+            && live.is_some_and(|(_, entry)| self.target.had_attributes(entry))
+            && attributes(swap.temporary) == attributes(swap.name)
     }
 
     /// Leaves somebody's text where it is, and takes only our own litter away.
     fn leave(
         &self,
         directory: &Directory,
-        spare: Option<&[u8]>,
+        spare: Option<&Found>,
         steps: &mut dyn Steps,
     ) -> Result<Outcome> {
-        let ours = spare.is_some_and(|spare| self.is_ours(spare));
+        let ours = spare.is_some_and(|(bytes, _)| self.is_ours(bytes));
         self.drop_spare(directory, ours, steps)?;
         Ok(Outcome::LeftChanged)
     }
 
-    /// Puts the original back.
+    /// Writes the original again, in place of our text.
+    ///
+    /// The file keeps a mode that somebody gave it since: ours had the original's.
     fn restore(
         &self,
         swap: &Swap<'_>,
         live_sha256: Option<&str>,
+        mode: Option<u32>,
+        original: Option<Vec<u8>>,
         steps: &mut dyn Steps,
     ) -> Result<()> {
         let Some(before) = &self.target.before else {
+            self.drop_spare(swap.directory, true, steps)?;
             return swap.run(live_sha256, None, steps);
         };
-        let fingerprint = &before.sha256;
-        let (state, operation) = (self.state, self.operation);
-        let bytes = backups::load(state, operation, self.number, Side::Before, fingerprint)
-            .map_err(|refusal| {
-                Refusal::path(
-                    RefusalKind::RecoveryFailed,
-                    &self.target.path,
-                    format!(
-                        "an interrupted adoption cannot be undone ({refusal}): restore the \
-                         document by hand and remove {}",
-                        journal::path(state).display()
-                    ),
-                )
-            })?;
+        let bytes = match original {
+            Some(original) => original,
+            None => self.saved_original(&before.sha256)?,
+        };
+        self.drop_spare(swap.directory, true, steps)?;
         let extended = match live_sha256 {
             Some(_) => swap.directory.extended_attributes(swap.name)?,
             None => Vec::new(),
         };
         let attributes = Attributes {
-            mode: Some(before.mode),
+            mode: Some(mode.unwrap_or(before.mode)),
             owner: Some((before.owner, before.group)),
             extended,
             volatile: false,
         };
         swap.run(live_sha256, Some((&bytes, &attributes)), steps)
+    }
+
+    fn saved_original(&self, fingerprint: &str) -> Result<Vec<u8>, Refusal> {
+        let (state, operation) = (self.state, self.operation);
+        backups::load(state, operation, self.number, Side::Before, fingerprint).map_err(|refusal| {
+            Refusal::path(
+                RefusalKind::RecoveryFailed,
+                &self.target.path,
+                format!(
+                    "an interrupted adoption cannot be undone ({refusal}): restore the \
+                     document by hand and remove {}",
+                    journal::path(state).display()
+                ),
+            )
+        })
     }
 
     /// Whether a temporary file holds one of our texts, or the beginning of one.
@@ -308,23 +357,32 @@ impl Undo<'_> {
             || begins(Side::Before, self.target.before_sha256())
     }
 
+    /// Removes the temporary file, if there is one.
     fn drop_spare(
         &self,
         directory: &Directory,
         is_there: bool,
         steps: &mut dyn Steps,
     ) -> Result<()> {
-        if is_there {
-            directory.remove(OsStr::new(&self.target.temporary), steps)?;
-            directory.sync(steps)?;
+        if !is_there {
+            return Ok(());
         }
-        Ok(())
+        match directory.remove(OsStr::new(&self.target.temporary), steps) {
+            Err(error) if error.is_not_found() => Ok(()),
+            removed => {
+                removed?;
+                Ok(directory.sync(steps)?)
+            }
+        }
     }
 }
 
-fn read(directory: &Directory, name: &OsStr) -> skillopt_files::Result<Option<Vec<u8>>> {
+/// A file that is there.
+type Found = (Vec<u8>, Entry);
+
+fn read(directory: &Directory, name: &OsStr) -> skillopt_files::Result<Option<Found>> {
     match directory.read(name, 16 * DOCUMENT_LIMIT) {
-        Ok((bytes, _)) => Ok(Some(bytes)),
+        Ok(found) => Ok(Some(found)),
         Err(error) if error.is_not_found() => Ok(None),
         Err(error) => Err(error),
     }

@@ -104,8 +104,11 @@ pub(crate) fn run(
             .retain(|directory| made.contains(directory));
     }
     match recovery::undo(state, &journal, roots, steps) {
-        Ok(_) => Err(match primary {
-            Error::File(source) => Error::PutBack { source },
+        Ok(undone) => Err(match primary {
+            Error::File(source) => Error::PutBack {
+                source,
+                left: undone.left_changed(),
+            },
             primary => primary,
         }),
         Err(rollback) => Err(Error::RollbackIncomplete {
@@ -269,22 +272,26 @@ impl Swap<'_> {
                 })?;
                 self.directory.remove(self.temporary, steps)?;
             }
-            (Some(expected), Some(_)) => {
-                if self.directory.exchange(self.temporary, self.name, steps)? {
-                    self.confirm(expected, |swap| {
-                        swap.directory
-                            .exchange(swap.temporary, swap.name, &mut NoSteps)
-                            .map(drop)
-                    })?;
-                    self.directory.remove(self.temporary, steps)?;
-                } else {
-                    // No exchange on this file system: look, then replace at once.
-                    if found(self.directory, self.name)?.as_deref() != Some(expected) {
-                        return Err(self.changed().into());
-                    }
-                    self.directory.rename(self.temporary, self.name, steps)?;
-                }
+            (Some(expected), Some(_)) => return self.trade(expected, steps),
+        }
+        Ok(self.directory.sync(steps)?)
+    }
+
+    /// Puts the temporary file in the place of a file with the fingerprint `expected`.
+    pub(crate) fn trade(&self, expected: &str, steps: &mut dyn Steps) -> Result<()> {
+        if self.directory.exchange(self.temporary, self.name, steps)? {
+            self.confirm(expected, |swap| {
+                swap.directory
+                    .exchange(swap.temporary, swap.name, &mut NoSteps)
+                    .map(drop)
+            })?;
+            self.directory.remove(self.temporary, steps)?;
+        } else {
+            // No exchange on this file system: look, then replace at once.
+            if found(self.directory, self.name)?.as_deref() != Some(expected) {
+                return Err(self.changed().into());
             }
+            self.directory.rename(self.temporary, self.name, steps)?;
         }
         Ok(self.directory.sync(steps)?)
     }

@@ -14,9 +14,10 @@ use skillopt_staging::{
 use crate::world::{World, at};
 
 /// Tells the child of the killing test where its home is and when to end.
-const CHILD: &str = "SKILLOPT_STAGING_TEST_CHILD";
+pub(crate) const CHILD: &str = "SKILLOPT_STAGING_TEST_CHILD";
 
-type Tree = Vec<(PathBuf, u32, Vec<u8>)>;
+/// Path, mode, content and extended attributes.
+type Tree = Vec<(PathBuf, u32, Vec<u8>, Vec<(String, Vec<u8>)>)>;
 
 /// How the n-th step ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,13 +67,13 @@ impl Steps for StopAt {
 }
 
 /// Documents of every sort: changed, with another form, new, with new directories.
-struct Scene {
-    world: World,
+pub(crate) struct Scene {
+    pub(crate) world: World,
     ids: Vec<String>,
 }
 
 impl Scene {
-    fn new(documents: &[usize]) -> Scene {
+    pub(crate) fn new(documents: &[usize]) -> Scene {
         let world = World::new();
         let mut ids = Vec::new();
         for document in documents {
@@ -85,6 +86,7 @@ impl Scene {
             };
             if let Some(live) = live {
                 world.write(&path, live);
+                mark(&path);
             }
             ids.push(world.accepted(&path, proposed));
         }
@@ -100,7 +102,7 @@ impl Scene {
         adopt_with(&plan, &self.world.state, &self.world.roots, steps).map(drop)
     }
 
-    fn revert(&self, steps: &mut dyn Steps) -> Result<()> {
+    pub(crate) fn revert(&self, steps: &mut dyn Steps) -> Result<()> {
         let plan = RevertPlan {
             adoption: Some("a1".to_owned()),
             force: false,
@@ -109,23 +111,25 @@ impl Scene {
         revert_with(&plan, &self.world.state, &self.world.roots, steps).map(drop)
     }
 
-    fn status(&self) -> &'static str {
+    pub(crate) fn status(&self) -> &'static str {
         self.world.area().load(&self.ids[0]).unwrap().status.word()
     }
 
-    fn documents(&self) -> Tree {
+    pub(crate) fn documents(&self) -> Tree {
         let mut tree = self.world.tree("skills");
         tree.extend(self.world.tree("project"));
         let home = &self.world.home;
-        for (path, ..) in &mut tree {
-            *path = path.strip_prefix(home).unwrap().to_path_buf();
-        }
-        tree
+        tree.into_iter()
+            .map(|(path, mode, bytes)| {
+                let inside = path.strip_prefix(home).unwrap().to_path_buf();
+                (inside, mode, bytes, attributes(&path))
+            })
+            .collect()
     }
 
     /// Nothing of an undone operation is left among our own files.
     #[track_caller]
-    fn assert_tidy(&self, operation: &str) {
+    pub(crate) fn assert_tidy(&self, operation: &str) {
         let state = &self.world.state;
         assert!(!is_interrupted(state));
         assert!(!state.join("backups").join(operation).exists());
@@ -138,6 +142,34 @@ impl Scene {
             );
         }
     }
+}
+
+/// Gives a document a mode and an attribute of its own, as a person may.
+fn mark(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    // Where the file system has no attributes, there is none to lose.
+    let none = rustix::fs::XattrFlags::empty();
+    let _ = rustix::fs::setxattr(path, "user.owner", b"sam", none);
+}
+
+/// The attributes of a file that a person can set.
+fn attributes(path: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut names = vec![0; 4096];
+    let Ok(length) = rustix::fs::llistxattr(path, &mut names[..]) else {
+        return Vec::new();
+    };
+    let names = String::from_utf8(names[..length].to_vec()).unwrap();
+    let own = names
+        .split_terminator('\0')
+        .filter(|name| name.starts_with("user."));
+    own.map(|name| {
+        let mut value = vec![0; 4096];
+        let length = rustix::fs::lgetxattr(path, name, &mut value[..]).unwrap();
+        value.truncate(length);
+        (name.to_owned(), value)
+    })
+    .collect()
 }
 
 /// What stopped: nothing, a failure, or a death.
@@ -338,7 +370,11 @@ fn child_that_is_killed() {
     };
     let (left, home) = task.split_once(':').unwrap();
     let world = World::at(Path::new(home));
-    let ids = ["n12-1", "n12-2"];
+    let listing = world.area().list().unwrap().staged;
+    let ids: Vec<String> = listing
+        .into_iter()
+        .map(|staged| staged.proposal.id)
+        .collect();
     let plan = world.area().plan(&ids, Approver::Person, at(10)).unwrap();
     let mut steps = Abort(left.parse().unwrap());
     adopt_with(&plan, &world.state, &world.roots, &mut steps).unwrap();

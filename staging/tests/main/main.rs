@@ -8,7 +8,9 @@
 
 mod adopting;
 mod crashing;
+mod killing;
 mod meddling;
+mod odd_input;
 mod proposals;
 mod pruning;
 mod reverting;
