@@ -46,6 +46,8 @@ const MAX_TASKS_BYTES: u64 = 64 << 20;
 pub struct NightPlan {
     /// Reads the logs.
     pub gatherer: Gatherer,
+    /// Tasks to use instead of mined ones, with splits.
+    pub tasks: Option<Vec<Task>>,
     /// The documents that may be improved, in order.
     pub documents: Vec<PlannedDocument>,
     /// Where the skills that sessions used are looked for; none when they shall not be trained.
@@ -239,7 +241,7 @@ impl Work<'_> {
         self.tidy(report);
         let sessions = self.harvest(plan, report)?;
         self.look_back(plan, report);
-        let tasks = self.mine(&sessions, report)?;
+        let tasks = self.mine(plan, &sessions, report)?;
         if tasks.len() < MIN_TASKS {
             report.notes.push(too_few(&tasks, report));
             return Ok(());
@@ -262,6 +264,7 @@ impl Work<'_> {
             watch: Arc::clone(self.watch),
             dir: self.dir.clone(),
             sessions: &sessions,
+            homes: &plan.homes,
             models: &models,
         };
         let mut result = Ok(());
@@ -367,9 +370,11 @@ impl Work<'_> {
         Ok(gathered.sessions)
     }
 
-    /// Mines and splits, or takes what this night had mined before it was interrupted.
+    /// Mines and splits, or takes what a person gave, or what this night had before it was
+    /// interrupted.
     fn mine(
         &self,
+        plan: &NightPlan,
         sessions: &[Session],
         report: &mut NightReport,
     ) -> Result<Vec<Task>, NightError> {
@@ -378,8 +383,14 @@ impl Work<'_> {
             read_tasks(&path)?
         } else {
             let config = self.night.config;
-            let mut tasks = mine::mine(sessions, config);
-            split::assign(&mut tasks, self.fractions()?, config.seed());
+            let tasks = match &plan.tasks {
+                Some(given) => given.clone(),
+                None => {
+                    let mut mined = mine::mine(sessions, config);
+                    split::assign(&mut mined, self.fractions()?, config.seed());
+                    mined
+                }
+            };
             write_atomic_json(&path, &tasks)?;
             tasks
         };
