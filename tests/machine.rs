@@ -71,7 +71,12 @@ impl Machine {
 
     /// The program, ready to be given arguments.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_skillopt-sleep"));
+        self.command_of(env!("CARGO_BIN_EXE_skillopt-sleep"))
+    }
+
+    /// Another program on this machine.
+    pub(crate) fn command_of(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
         command
             .env_clear()
             .envs(&self.env)

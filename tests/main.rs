@@ -17,3 +17,4 @@ mod parity;
 mod review;
 mod skills;
 mod train;
+mod train_faults;

@@ -183,6 +183,32 @@ async fn every_skill_that_sessions_used_gets_a_proposal_and_a_decision_of_its_ow
     assert_eq!(std::fs::read_to_string(&deploy).unwrap(), before);
 }
 
+#[test]
+fn a_named_skill_is_the_one_that_there_is() {
+    let (mut machine, triage, deploy) = shop();
+    configure(&mut machine, "");
+    for (name, path) in [("triage", &triage), ("deploy", &deploy)] {
+        let planned = machine.ok(&["run", "--dry-run", "--target", name]).stdout;
+        let documents: Vec<&str> = planned
+            .lines()
+            .filter(|line| line.starts_with("document"))
+            .collect();
+        assert_eq!(documents.len(), 1, "{planned}");
+        assert!(
+            documents[0].contains(&path.display().to_string()),
+            "{planned}"
+        );
+    }
+    machine.write("home/shop/.cursor/skills/deploy/SKILL.md", "# Deploy\n");
+    let ran = machine.run(&["run", "--dry-run", "--target", "deploy"]);
+    assert_eq!(ran.code, Some(1), "{}", ran.stdout);
+    assert!(
+        ran.stderr.contains("several skills") && ran.stderr.contains(".cursor"),
+        "{}",
+        ran.stderr
+    );
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn references_that_sessions_opened_are_trained_when_configuration_says_so() {
     let mut machine = Machine::new();

@@ -10,7 +10,7 @@ use crate::model_server::{Asked, ModelServer};
 
 /// A target that answers in few words once the skill says so, and an optimizer that proposes this
 /// first and something else afterwards. Replies depend on nothing but the request.
-fn brief_answers(asked: &Asked) -> Result<String, u16> {
+pub(crate) fn brief_answers(asked: &Asked) -> Result<String, u16> {
     if asked.system.contains("You improve a skill document") {
         let content = if asked.user.contains("- Answer in few words.") {
             format!("- Note {}.", asked.user.len() % 7)
@@ -47,12 +47,12 @@ env: {name: searchqa, split_mode: split_dir, split_dir: data, workers: 1}
 ";
 
 /// SearchQA items whose gold answer is `gold`.
-fn items(prefix: &str, count: usize) -> String {
+pub(crate) fn items(prefix: &str, count: usize) -> String {
     let rows: Vec<_> = (0..count)
         .map(|n| {
             serde_json::json!({
                 "id": format!("{prefix}{n}"),
-                "question": format!("What is it{}?", "x".repeat(n % 5)),
+                "question": format!("What is item {prefix}{n}?{}", "x".repeat(n % 5)),
                 "context": "[DOC] [TLE] t [PAR] gold",
                 "answers": ["gold"],
             })
@@ -62,8 +62,13 @@ fn items(prefix: &str, count: usize) -> String {
 }
 
 fn benchmark() -> Machine {
+    benchmark_of(24, 8, 4)
+}
+
+/// A machine with a benchmark of so many items.
+pub(crate) fn benchmark_of(train: usize, selection: usize, test: usize) -> Machine {
     let machine = Machine::new();
-    for (split, count) in [("train", 24), ("val", 8), ("test", 4)] {
+    for (split, count) in [("train", train), ("val", selection), ("test", test)] {
         machine.write(
             &format!("home/data/{split}/items.json"),
             &items(split, count),
@@ -73,7 +78,7 @@ fn benchmark() -> Machine {
     machine
 }
 
-async fn with_model(machine: &mut Machine) -> ModelServer {
+pub(crate) async fn with_model(machine: &mut Machine) -> ModelServer {
     let server = ModelServer::start(brief_answers).await;
     machine.set("OPENAI_COMPATIBLE_BASE_URL", &server.url());
     machine.set("OPENAI_COMPATIBLE_API_KEY", "test-key");
@@ -81,7 +86,7 @@ async fn with_model(machine: &mut Machine) -> ModelServer {
 }
 
 /// A run's history without its times.
-fn history(machine: &Machine, run: &str) -> Value {
+pub(crate) fn history(machine: &Machine, run: &str) -> Value {
     let text = std::fs::read_to_string(machine.path(&format!("home/{run}/history.json"))).unwrap();
     let mut history: Value = serde_json::from_str(&text).unwrap();
     for record in history.as_array_mut().unwrap() {
@@ -92,7 +97,7 @@ fn history(machine: &Machine, run: &str) -> Value {
     history
 }
 
-fn best_skill(machine: &Machine, run: &str) -> String {
+pub(crate) fn best_skill(machine: &Machine, run: &str) -> String {
     std::fs::read_to_string(machine.path(&format!("home/{run}/best_skill.md"))).unwrap()
 }
 
@@ -311,4 +316,92 @@ fn the_sample_data_can_be_loaded() {
         &split_dir,
         "--dry-run",
     ]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn runs_with_one_cache_ask_for_each_result_once() {
+    let mut machine = benchmark();
+    let server = with_model(&mut machine).await;
+    let cache = "evaluation.result_cache=results.db";
+    let run = |name| {
+        [
+            "train",
+            "--config",
+            "run.yaml",
+            "--out-root",
+            name,
+            "--set",
+            cache,
+            "--json",
+        ]
+    };
+    let first = machine.json(&run("one"));
+    assert_eq!(first["target_calls_saved"]["cache"], 0);
+    let asked = server.answered().len();
+
+    let second = machine.json(&run("two"));
+    let target_calls = |summary: &Value| summary["costs"]["target"]["rollout"]["calls"].as_u64();
+    assert_eq!(target_calls(&second), Some(0));
+    assert_eq!(
+        second["target_calls_saved"]["cache"].as_u64(),
+        target_calls(&first)
+    );
+    let optimizer_alone = server.answered().split_off(asked);
+    assert!(optimizer_alone.iter().all(|body| body.contains("You improve a skill document") || !body.contains("Question")));
+    assert_eq!(best_skill(&machine, "one"), best_skill(&machine, "two"));
+
+    // `eval` of a skill that the gate has scored needs no model.
+    let asked = server.answered().len();
+    let skill = machine.path("home/two/best_skill.md");
+    machine.ok(&[
+        "eval",
+        "--config",
+        "run.yaml",
+        "--skill",
+        &skill.display().to_string(),
+        "--split",
+        "val",
+        "--out-root",
+        "scored",
+        "--set",
+        cache,
+    ]);
+    assert_eq!(server.answered().len(), asked);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompts_from_a_folder_are_used_and_remembered() {
+    let mut machine = benchmark();
+    let server = with_model(&mut machine).await;
+    machine.write("home/prompts/searchqa_system.md", "Answer like an oracle.");
+    let args = [
+        "train",
+        "--config",
+        "run.yaml",
+        "--out-root",
+        "run",
+        "--set",
+        "optimizer.prompts_dir=prompts",
+    ];
+    machine.ok(&args);
+    assert!(
+        server
+            .answered()
+            .iter()
+            .any(|body| body.contains("Answer like an oracle."))
+    );
+
+    machine.write("home/prompts/searchqa_system.md", "Answer like a friend.");
+    let ran = machine.run(&args);
+    assert_eq!(ran.code, Some(1));
+    assert!(
+        ran.stderr.contains("made with something else: the prompts"),
+        "{}",
+        ran.stderr
+    );
+
+    machine.write("home/prompts/analist_error.md", "x");
+    let ran = machine.run(&args);
+    assert_eq!(ran.code, Some(1));
+    assert!(ran.stderr.contains("analist_error.md"), "{}", ran.stderr);
 }

@@ -16,7 +16,9 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use skillopt_harvesters::{Agent, HarvestOptions, Redactor, Report, Roots, harvest_each};
+use skillopt_harvesters::{
+    Agent, FileMemory, FileStamp, HarvestOptions, Redactor, Report, Roots, harvest_each,
+};
 
 fn main() {
     let Some(corpus) = std::env::var_os("SKILLOPT_CORPUS").map(PathBuf::from) else {
@@ -77,6 +79,11 @@ fn main() {
             ..HarvestOptions::default()
         };
         row("unchanged", &mut || drop(harvested(&roots, &again)));
+        let grown = HarvestOptions {
+            known: before_growth(again.known),
+            ..HarvestOptions::default()
+        };
+        row("one grown", &mut || drop(harvested(&roots, &grown)));
     }
     println!("peak memory: {}", peak_memory());
 }
@@ -88,6 +95,26 @@ fn harvested(roots: &Roots, options: &HarvestOptions) -> skillopt_harvesters::Fi
         ControlFlow::Continue(())
     })
     .files
+}
+
+/// What would be remembered had one log of a usual size been 100 kB shorter the last time.
+fn before_growth(mut known: FileMemory) -> FileMemory {
+    const GROWTH: u64 = 100_000;
+    const USUAL: std::ops::Range<u64> = 250_000..1_000_000;
+    let one = known
+        .iter()
+        .filter(|(_, stamp)| USUAL.contains(&stamp.size))
+        .min_by_key(|(path, _)| path.to_owned())
+        .map(|(path, stamp)| (path.to_owned(), stamp.clone()));
+    if let Some((path, stamp)) = one {
+        let shorter = FileStamp {
+            size: stamp.size - GROWTH,
+            read_to: stamp.read_to - GROWTH,
+            ..stamp
+        };
+        known.insert(path, shorter);
+    }
+    known
 }
 
 /// One hash over all sessions in order, as JSON, and over the report.

@@ -4,6 +4,7 @@
 //! "thanks" at the end of a request is manners. Complaints are told from tasks by what
 //! they refer to: "it still fails" looks back, "the total is wrong, fix it" is new work.
 
+use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
@@ -25,8 +26,25 @@ pub enum Polarity {
 pub(crate) struct Before<'a> {
     /// The person stopped the agent just before.
     pub(crate) interrupted: bool,
-    /// The person's earlier prompts.
-    pub(crate) prompts: &'a [&'a str],
+    /// What the person asked for earlier.
+    pub(crate) asked: Option<&'a Asked>,
+}
+
+/// What a person asked for, to recognise it when it is asked for again.
+#[derive(Debug, Default)]
+pub(crate) struct Asked(HashSet<String>);
+
+impl Asked {
+    /// Notes a prompt.
+    pub(crate) fn add(&mut self, prompt: &str) {
+        self.0.insert(plain(prompt));
+    }
+
+    /// Whether a plain text was asked for before. Short ones are repeated without meaning it.
+    fn has(&self, plain: &str) -> bool {
+        const SHORTEST: usize = 20;
+        plain.len() >= SHORTEST && self.0.contains(plain)
+    }
 }
 
 /// The judgement in a prompt that is not the first of its session.
@@ -51,7 +69,8 @@ pub(crate) fn judge(prompt: &str, before: Before<'_>) -> Option<Polarity> {
     if before.interrupted && !matches(&GO_ON, opening) {
         return Some(Polarity::Negative);
     }
-    repeats(&text, before.prompts).then_some(Polarity::Negative)
+    let again = before.asked.is_some_and(|asked| asked.has(&text));
+    again.then_some(Polarity::Negative)
 }
 
 /// Whether a prompt asks to take the work back.
@@ -100,12 +119,6 @@ fn opening(text: &str) -> &str {
             position + letter.len_utf8()
         });
     crate::redact::cut(&text[..end], MOST)
-}
-
-/// Whether a prompt says again what was asked before.
-fn repeats(text: &str, earlier: &[&str]) -> bool {
-    const SHORTEST: usize = 20;
-    text.len() >= SHORTEST && earlier.iter().any(|prompt| plain(prompt) == *text)
 }
 
 type Pattern = LazyLock<Option<Regex>>;
@@ -341,7 +354,7 @@ mod tests {
     fn what_follows_an_interruption_corrects_unless_it_goes_on() {
         let before = Before {
             interrupted: true,
-            prompts: &[],
+            asked: None,
         };
         assert_eq!(
             judge("don't sleep, just run the tests", before),
@@ -356,10 +369,11 @@ mod tests {
 
     #[test]
     fn a_repeated_request_is_a_complaint() {
-        let prompts = ["Please make the tests pass on CI"];
+        let mut asked = Asked::default();
+        asked.add("Please make the tests pass on CI");
         let before = Before {
             interrupted: false,
-            prompts: &prompts,
+            asked: Some(&asked),
         };
         assert_eq!(
             judge("please make the tests pass on CI", before),

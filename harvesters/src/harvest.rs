@@ -1,14 +1,15 @@
 //! One harvest: all wanted sources, read once, with an account of everything skipped.
 
-use std::io::BufRead;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
-use rayon::prelude::*;
 
+use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
 use crate::node::{Json, Skip};
+use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
 use crate::report::{Findings, Report, SkipReason};
 use crate::session::{Agent, Origin, Session};
@@ -19,10 +20,6 @@ use crate::walk::Found;
 /// The text that our own program puts into each of its model calls. A session whose
 /// first prompt contains it is never mined.
 pub const OWN_CALL_MARKER: &str = "skillopt-sleep:internal-call";
-
-/// How many bytes of logs are read before their sessions are handed out: enough to keep
-/// all cores busy, little enough that the sessions of a batch fit in memory.
-pub(crate) const BATCH: u64 = 16 << 20;
 
 /// Which projects are wanted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -149,7 +146,7 @@ pub fn harvest_each(
     let mut run = Run {
         options,
         report: Report::default(),
-        files: FileMemory::default(),
+        files: FileMemory::with_room(options.known.len()),
         each: &mut each,
     };
     for source in registry() {
@@ -198,8 +195,8 @@ fn read_source(source: &dyn Source, roots: &Roots, run: &mut Run<'_>) -> Control
 pub struct Run<'a> {
     pub(crate) options: &'a HarvestOptions,
     pub(crate) report: Report,
-    files: FileMemory,
-    each: &'a mut dyn FnMut(Session) -> ControlFlow<()>,
+    pub(crate) files: FileMemory,
+    pub(crate) each: &'a mut dyn FnMut(Session) -> ControlFlow<()>,
 }
 
 impl<'a> Run<'a> {
@@ -214,7 +211,8 @@ impl<'a> Run<'a> {
     /// Reads units of work on all cores and hands their sessions out in the order of
     /// the units, so that the outcome is the one of reading them one by one. `read`
     /// gets a run of its own to note things in, and returns its sessions instead of
-    /// emitting them.
+    /// emitting them. While one unit's sessions are handed out, later ones are read, as many as
+    /// [`Ahead`] has room for.
     pub(crate) fn each_unit<U: Sync>(
         &mut self,
         units: &[U],
@@ -222,42 +220,27 @@ impl<'a> Run<'a> {
         read: impl Fn(&U, &mut Run<'_>) -> Vec<Session> + Sync,
     ) -> ControlFlow<()> {
         let options = self.options;
-        let mut rest = units;
-        while !rest.is_empty() {
-            let mut sum = 0;
-            let count = rest
-                .iter()
-                .take_while(|unit| {
-                    let within = sum < BATCH;
-                    sum += bytes(unit);
-                    within
-                })
-                .count();
-            let (batch, later) = rest.split_at(count);
-            rest = later;
-            let parts: Vec<_> = batch
-                .par_iter()
-                .map(|unit| {
-                    let mut nobody = |_: Session| ControlFlow::Continue(());
-                    let mut part = Run {
-                        options,
-                        report: Report::default(),
-                        files: FileMemory::default(),
-                        each: &mut nobody,
-                    };
-                    let sessions = read(unit, &mut part);
-                    (sessions, part.report, part.files)
-                })
-                .collect();
-            for (sessions, report, files) in parts {
-                self.report.absorb(report);
-                self.files.absorb(files);
-                for session in sessions {
+        let read = &read;
+        let mut ahead = Ahead::new();
+        rayon::in_place_scope_fifo(|scope| {
+            let mut waiting = units.iter();
+            loop {
+                while ahead.has_room()
+                    && let Some(unit) = waiting.next()
+                {
+                    let place = ahead.begin(bytes(unit));
+                    scope.spawn_fifo(move |_| place.fill(Part::read(unit, options, read)));
+                }
+                let Some(part) = ahead.next() else {
+                    return ControlFlow::Continue(());
+                };
+                self.report.absorb(part.report);
+                self.files.absorb(part.files);
+                for session in part.sessions {
                     self.emit(session)?;
                 }
             }
-        }
-        ControlFlow::Continue(())
+        })
     }
 
     /// Sessions that were left out on purpose.
@@ -274,25 +257,19 @@ impl<'a> Run<'a> {
 
     /// Whether none of these files changed since they were last read. If so, they are
     /// counted and remembered, and need not be opened.
-    pub(crate) fn all_unchanged<'f>(
-        &mut self,
-        files: impl Iterator<Item = &'f Found> + Clone,
-    ) -> bool {
+    pub(crate) fn all_unchanged<'f>(&mut self, files: impl Iterator<Item = &'f Found>) -> bool {
         let known = &self.options.known;
-        let unchanged = files.clone().all(|found| {
-            known
-                .get(&found.path)
-                .is_some_and(|stamp| stamp.is_unchanged(&found.stamp))
-        });
-        if unchanged {
-            for found in files {
-                self.report.files_unchanged += 1;
-                if let Some(stamp) = known.get(&found.path) {
-                    self.files.insert(found.path.clone(), stamp.clone());
-                }
-            }
+        let unchanged: Option<Vec<_>> = files
+            .map(|found| {
+                let stamp = known.get(&found.path)?;
+                stamp.is_unchanged(&found.stamp).then_some((found, stamp))
+            })
+            .collect();
+        for (found, stamp) in unchanged.iter().flatten() {
+            self.report.files_unchanged += 1;
+            self.files.insert(found.path.clone(), (*stamp).clone());
         }
-        unchanged
+        unchanged.is_some()
     }
 
     /// Remembers a file that gives no session of its own and was not opened, so that it
@@ -379,14 +356,14 @@ fn open_log(found: &Found, limits: &Limits, report: &mut Report) -> Option<OpenL
             return None;
         }
     }
-    let opened = lines::open(&found.path, found.stamp.size).and_then(|mut reader| {
-        let head = reader.fill_buf()?;
-        let head = head_hash(&head[..head.len().min(HEAD_BYTES)]);
-        Ok((reader, head))
+    let opened = lines::open(&found.path, found.stamp.size).and_then(|source| {
+        let mut lines = Lines::new(source, limits.line);
+        let head = head_hash(lines.peek(HEAD_BYTES)?);
+        Ok((lines, head))
     });
     match opened {
-        Ok((reader, head)) => Some(OpenLog {
-            lines: Lines::new(reader, limits.line),
+        Ok((lines, head)) => Some(OpenLog {
+            lines,
             path: found.path.clone(),
             stamp: FileStamp {
                 head,
@@ -402,7 +379,7 @@ fn open_log(found: &Found, limits: &Limits, report: &mut Report) -> Option<OpenL
 
 /// A log that is being read.
 pub(crate) struct OpenLog {
-    pub(crate) lines: Lines<Box<dyn BufRead>>,
+    pub(crate) lines: Lines<Box<dyn Read>>,
     path: PathBuf,
     stamp: FileStamp,
 }
@@ -414,8 +391,13 @@ impl OpenLog {
         &mut self,
         skip: Skip,
         report: &mut Report,
-        mut each: impl FnMut(u64, Json<'_>, &mut Report),
+        take: impl FnMut(u64, Json<'_>, &mut Report),
     ) {
+        self.read_into(&mut Alike { skip, take }, report);
+    }
+
+    /// The same for a reader that decides with each line what it skips.
+    pub(crate) fn read_into(&mut self, reader: &mut impl Records, report: &mut Report) {
         loop {
             let mut findings = Findings {
                 report,
@@ -424,9 +406,9 @@ impl OpenLog {
             let Some(line) = self.lines.next_line(&mut findings) else {
                 return;
             };
-            for record in lines::records(&line, skip, &mut findings) {
+            for record in records::records_of(&line, reader.skip(line.bytes), &mut findings) {
                 findings.report.records += 1;
-                each(line.offset, record, findings.report);
+                reader.take(line.offset, record, findings.report);
             }
         }
     }
@@ -444,5 +426,30 @@ impl OpenLog {
         let value = self.lines.document(cap, &mut findings)?;
         report.records += 1;
         Some(value)
+    }
+}
+
+/// Takes the records of a log, one after the other.
+pub(crate) trait Records {
+    /// What is never looked at of the record in this line.
+    fn skip(&self, line: &[u8]) -> Skip;
+
+    /// Takes a record and its offset.
+    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report);
+}
+
+/// Takes all records in the same way.
+struct Alike<F> {
+    skip: Skip,
+    take: F,
+}
+
+impl<F: FnMut(u64, Json<'_>, &mut Report)> Records for Alike<F> {
+    fn skip(&self, _: &[u8]) -> Skip {
+        self.skip
+    }
+
+    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+        (self.take)(offset, record, report);
     }
 }

@@ -47,6 +47,7 @@
 //! redacts it and then cuts it to length. No network, no model, and nothing is ever
 //! written to the logs.
 
+mod ahead;
 mod assemble;
 mod claude;
 mod clock;
@@ -60,6 +61,7 @@ mod events;
 mod feedback;
 mod gemini;
 mod harvest;
+mod json;
 mod lines;
 mod node;
 pub mod noise;
@@ -68,6 +70,7 @@ mod origin;
 mod outcome;
 mod path;
 mod pi;
+mod records;
 pub mod redact;
 pub mod report;
 pub mod session;

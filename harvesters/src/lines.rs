@@ -1,15 +1,16 @@
-//! Bytes, then lines, then JSON (session-logs.md, rules 2 to 4).
+//! Bytes to lines (session-logs.md, rules 2 and 3).
 //!
 //! A [`Lines`] walks a log line by line in bounded memory. A bad line costs itself and
 //! never the file: what was wrong is told to a [`Findings`] and reading goes on.
 //! Nothing is ever read past the size that the file had when it was opened, so a log
 //! that grows while it is read cannot keep the reader busy.
 
-use std::io::{BufRead, Read};
+use std::io::Read;
+use std::ops::Range;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use serde::de::DeserializeSeed as _;
-
-use crate::node::{Json, Reading, Skip};
+use crate::node::Json;
+use crate::records::flaw_of;
 use crate::report::{Findings, Flaw, Repair};
 
 /// One line of a log, without its line feed.
@@ -22,28 +23,42 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
-/// Reads lines up to a cap.
+/// Reads lines up to a cap. A line is handed out where it was read to: only what is left
+/// of the last one is moved when more is read.
 pub(crate) struct Lines<R> {
     source: R,
     buffer: Vec<u8>,
+    /// What was read and not handed out yet is this part of the buffer.
+    unread: Range<usize>,
+    /// Where the unread part begins in the log.
     offset: u64,
     ended_at: u64,
     cap: usize,
+    /// Held while the buffer is large.
+    large: Option<MutexGuard<'static, ()>>,
 }
 
-impl<R: BufRead> Lines<R> {
+/// Only one log at a time has a line in memory that is longer than [`LARGE`]: with what is read
+/// out of it, it takes twice its length, on every thread.
+static LARGE_LINE: Mutex<()> = Mutex::new(());
+/// A buffer beyond this is given back after its line.
+const LARGE: usize = 16 << 20;
+
+impl<R: Read> Lines<R> {
     /// Lines of `source`, none longer than `cap` bytes.
     pub(crate) fn new(source: R, cap: usize) -> Self {
         Lines {
             source,
             buffer: Vec::new(),
+            unread: 0..0,
             offset: 0,
             ended_at: 0,
             cap,
+            large: None,
         }
     }
 
-    /// Bytes read so far.
+    /// Bytes handed out so far.
     pub(crate) fn offset(&self) -> u64 {
         self.offset
     }
@@ -53,31 +68,33 @@ impl<R: BufRead> Lines<R> {
         self.ended_at
     }
 
+    /// At least so many of the bytes that were not handed out yet, where there are as many.
+    pub(crate) fn peek(&mut self, count: usize) -> std::io::Result<&[u8]> {
+        while self.unread.len() < count && self.read_more()? > 0 {}
+        Ok(&self.buffer[self.unread.clone()])
+    }
+
     /// The next line that is not blank; none at the end or after a read error.
     pub(crate) fn next_line(&mut self, findings: &mut Findings<'_>) -> Option<Line<'_>> {
         loop {
             let start = self.offset;
-            self.buffer.clear();
-            let state = match self.fill() {
-                Ok(state) => state,
-                Err(error) => {
-                    findings.flaw(start, Flaw::ReadError, &error.to_string());
-                    return None;
-                }
-            };
-            match state {
-                Fill::Nothing => return None,
-                Fill::TooLong => findings.flaw(start, Flaw::Oversized, ""),
-                Fill::Line { ended } => {
-                    let first = start == 0;
-                    let trimmed = tidy(&mut self.buffer, first, findings);
-                    if trimmed {
+            match self.take_line() {
+                Ok(Taken::Nothing) => return None,
+                Ok(Taken::TooLong) => findings.flaw(start, Flaw::Oversized, ""),
+                Ok(Taken::Line { place, ended }) => {
+                    let kept = tidy(&mut self.buffer[place.clone()], start == 0, findings);
+                    if !kept.is_empty() {
+                        let place = place.start + kept.start..place.start + kept.end;
                         return Some(Line {
                             offset: start,
-                            bytes: &self.buffer,
+                            bytes: &self.buffer[place],
                             ended,
                         });
                     }
+                }
+                Err(error) => {
+                    findings.flaw(start, Flaw::ReadError, &error.to_string());
+                    return None;
                 }
             }
         }
@@ -89,13 +106,14 @@ impl<R: BufRead> Lines<R> {
         cap: usize,
         findings: &mut Findings<'_>,
     ) -> Option<Json<'static>> {
-        let mut bytes = Vec::new();
+        let mut bytes = self.buffer[self.unread.clone()].to_vec();
         let most = u64::try_from(cap).unwrap_or(u64::MAX);
         let read = self
             .source
             .by_ref()
-            .take(most.saturating_add(1))
+            .take(most.saturating_add(1).saturating_sub(bytes.len() as u64))
             .read_to_end(&mut bytes);
+        self.unread = 0..0;
         self.offset += bytes.len() as u64;
         self.ended_at = self.offset;
         let flaw = match read {
@@ -116,264 +134,252 @@ impl<R: BufRead> Lines<R> {
         None
     }
 
-    /// Reads up to and with the next line feed, keeping at most `cap` bytes.
-    fn fill(&mut self) -> std::io::Result<Fill> {
+    /// Takes the bytes up to and with the next line feed, dropping a line beyond the cap.
+    fn take_line(&mut self) -> std::io::Result<Taken> {
+        let mut searched = 0;
         let mut dropped = false;
-        let mut any = false;
+        if self.large.is_some() && self.unread.len() <= BUFFER {
+            self.shrink();
+        }
         loop {
-            let chunk = match self.source.fill_buf() {
-                Ok(chunk) => chunk,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(error) => return Err(error),
-            };
-            if chunk.is_empty() {
-                return Ok(match (any, dropped) {
-                    (false, _) => Fill::Nothing,
-                    (true, true) => Fill::TooLong,
-                    (true, false) => Fill::Line { ended: false },
-                });
-            }
-            any = true;
-            let end = memchr::memchr(b'\n', chunk);
-            let taken = end.map_or(chunk.len(), |position| position + 1);
-            let kept = end.unwrap_or(chunk.len());
-            if !dropped {
-                if self.buffer.len() + kept > self.cap {
-                    dropped = true;
-                    self.buffer = Vec::new();
-                } else {
-                    self.buffer.extend_from_slice(&chunk[..kept]);
-                }
-            }
-            self.source.consume(taken);
-            self.offset += taken as u64;
-            if end.is_some() {
+            let unread = &self.buffer[self.unread.clone()];
+            let end = memchr::memchr(b'\n', &unread[searched..]).map(|found| searched + found);
+            let length = end.unwrap_or(unread.len());
+            dropped |= length > self.cap;
+            if let Some(end) = end {
+                let place = self.take(end + 1);
                 self.ended_at = self.offset;
-                return Ok(if dropped {
-                    Fill::TooLong
-                } else {
-                    Fill::Line { ended: true }
+                return Ok(match dropped {
+                    true => Taken::TooLong,
+                    false => Taken::Line {
+                        place: place.start..place.end - 1,
+                        ended: true,
+                    },
                 });
+            }
+            searched = length;
+            if dropped {
+                self.take(length);
+                self.shrink();
+                searched = 0;
+            }
+            if self.read_more()? == 0 {
+                let place = self.take(self.unread.len());
+                return Ok(match (dropped, place.is_empty()) {
+                    (true, _) => Taken::TooLong,
+                    (false, true) => Taken::Nothing,
+                    (false, false) => Taken::Line {
+                        place,
+                        ended: false,
+                    },
+                });
+            }
+        }
+    }
+
+    /// Takes so many of the unread bytes; where they are.
+    fn take(&mut self, count: usize) -> Range<usize> {
+        let place = self.unread.start..self.unread.start + count;
+        self.unread.start = place.end;
+        self.offset += count as u64;
+        place
+    }
+
+    /// Gives a large buffer back. What is unread is little.
+    fn shrink(&mut self) {
+        let unread = self.buffer[self.unread.clone()].to_vec();
+        self.buffer = vec![0; BUFFER.max(unread.len())];
+        self.unread = 0..unread.len();
+        self.buffer[..unread.len()].copy_from_slice(&unread);
+        self.large = None;
+    }
+
+    /// Reads on, making room first; how many bytes there were.
+    fn read_more(&mut self) -> std::io::Result<usize> {
+        if self.buffer.is_empty() {
+            self.buffer = vec![0; BUFFER];
+        }
+        if self.unread.end == self.buffer.len() {
+            self.buffer.copy_within(self.unread.clone(), 0);
+            self.unread = 0..self.unread.len();
+        }
+        if self.unread.end == self.buffer.len() {
+            let most = self.cap.saturating_add(BUFFER);
+            let length = self.buffer.len().saturating_mul(2).min(most);
+            if length > LARGE && self.large.is_none() {
+                let held = LARGE_LINE.lock();
+                self.large = Some(held.unwrap_or_else(PoisonError::into_inner));
+            }
+            self.buffer.resize(length.max(self.buffer.len() + 1), 0);
+        }
+        loop {
+            match self.source.read(&mut self.buffer[self.unread.end..]) {
+                Ok(count) => {
+                    self.unread.end += count;
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
             }
         }
     }
 }
 
-/// What a call of `fill` found.
-enum Fill {
+/// What was taken of a log.
+enum Taken {
     Nothing,
     TooLong,
-    Line { ended: bool },
+    /// A line, by its place in the buffer.
+    Line {
+        place: Range<usize>,
+        ended: bool,
+    },
 }
 
-/// Strips BOM, NULs, and white space at the ends; tells whether anything is left.
-fn tidy(line: &mut Vec<u8>, first: bool, findings: &mut Findings<'_>) -> bool {
-    if first && line.starts_with(b"\xef\xbb\xbf") {
-        line.drain(..3);
+/// Strips BOM, NULs, and white space at the ends; where what is left is in the line.
+fn tidy(line: &mut [u8], first: bool, findings: &mut Findings<'_>) -> Range<usize> {
+    const BOM: &[u8] = b"\xef\xbb\xbf";
+    let mut start = 0;
+    if first && line.starts_with(BOM) {
+        start = BOM.len();
         findings.repair(Repair::Bom);
     }
-    if memchr::memchr(0, line).is_some() {
-        line.retain(|byte| *byte != 0);
+    let mut end = line.len();
+    if memchr::memchr(0, &line[start..]).is_some() {
+        end = without_nuls(line, start);
         findings.repair(Repair::Nul);
     }
-    while line.last().is_some_and(u8::is_ascii_whitespace) {
-        if line.last() == Some(&b'\r') {
+    while end > start && line[end - 1].is_ascii_whitespace() {
+        if line[end - 1] == b'\r' {
             findings.repair(Repair::CarriageReturn);
         }
-        line.pop();
+        end -= 1;
     }
-    let lead = line
-        .iter()
-        .take_while(|byte| byte.is_ascii_whitespace())
-        .count();
-    line.drain(..lead);
-    !line.is_empty()
+    while start < end && line[start].is_ascii_whitespace() {
+        start += 1;
+    }
+    start..end
+}
+
+/// Closes up the bytes from `start` on that are no NULs; where they end then.
+fn without_nuls(line: &mut [u8], start: usize) -> usize {
+    let mut end = start;
+    for at in start..line.len() {
+        if line[at] != 0 {
+            line[end] = line[at];
+            end += 1;
+        }
+    }
+    end
 }
 
 /// Opens a regular file for reading, packed (`.zst`) or plain, limited to the size
 /// that it has now.
-pub(crate) fn open(path: &std::path::Path, size: u64) -> std::io::Result<Box<dyn BufRead>> {
+pub(crate) fn open(path: &std::path::Path, size: u64) -> std::io::Result<Box<dyn Read>> {
     let file = fs_err::File::open(path)?.take(size);
     if path.extension().is_some_and(|extension| extension == "zst") {
         // Several frames may follow each other: the decoder goes on by itself.
         let decoder = zstd::stream::read::Decoder::new(file)?;
-        Ok(Box::new(std::io::BufReader::with_capacity(
-            BUFFER,
-            decoder.take(MOST_UNPACKED),
-        )))
+        Ok(Box::new(decoder.take(MOST_UNPACKED)))
     } else {
-        Ok(Box::new(std::io::BufReader::with_capacity(BUFFER, file)))
+        Ok(Box::new(file))
     }
 }
 
-/// Read ahead of a log.
-const BUFFER: usize = 256 * 1024;
+/// How much of a log is read at a time, in bytes: little enough to stay in the caches.
+const BUFFER: usize = 64 * 1024;
 /// A packed log that unpacks to more is no log (16 GiB).
 const MOST_UNPACKED: u64 = 16 << 30;
 
-/// The records of a line: usually one; several when a line feed was lost. What is
-/// skipped is passed over without being built.
-pub(crate) fn records<'l>(
-    line: &Line<'l>,
-    skip: Skip,
-    findings: &mut Findings<'_>,
-) -> Vec<Json<'l>> {
-    // The whole line is checked at once: texts that are skipped count as well.
-    let valid = std::str::from_utf8(line.bytes);
-    if let Ok(text) = valid {
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let value = Reading::all_but(skip)
-            .deserialize(&mut parser)
-            .and_then(|value| parser.end().map(|()| value));
-        if let Ok(value) = value {
-            return keep_objects(vec![value], line, findings);
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::report::Report;
+
+    /// Hands out a few bytes at a time.
+    struct Slowly<'a> {
+        bytes: &'a [u8],
+        step: usize,
+    }
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+            let count = self.step.min(buffer.len());
+            (&mut self.bytes).take(count as u64).read(buffer)
         }
     }
-    let text = match valid {
-        Ok(text) => std::borrow::Cow::Borrowed(text),
-        Err(_) => {
-            findings.repair(Repair::InvalidUtf8);
-            String::from_utf8_lossy(line.bytes)
+
+    /// Every line's offset, length and end, and the report.
+    fn read(bytes: &[u8], step: usize, cap: usize) -> (Vec<(u64, usize, bool)>, Report) {
+        let mut report = Report::default();
+        let mut lines = Lines::new(Slowly { bytes, step }, cap);
+        let mut found = Vec::new();
+        let file = std::path::Path::new("log");
+        while let Some(line) = lines.next_line(&mut Findings {
+            report: &mut report,
+            file,
+        }) {
+            assert!(line.bytes.iter().all(|byte| *byte == b'x'));
+            found.push((line.offset, line.bytes.len(), line.ended));
         }
-    };
-    let text = match replace_lone_surrogates(&text) {
-        Some(fixed) => {
-            findings.repair(Repair::LoneSurrogate);
-            std::borrow::Cow::Owned(fixed)
-        }
-        None => text,
-    };
-    let (values, leftover) = split_glued(&text);
-    match (values.len(), leftover) {
-        (0, Some(flaw)) => {
-            // Without a line feed the writer may still be busy with it.
-            let flaw = if flaw == Flaw::Torn && !line.ended {
-                Flaw::Unfinished
-            } else {
-                flaw
-            };
-            findings.flaw(line.offset, flaw, "");
-        }
-        (_, Some(flaw)) => findings.flaw(line.offset, flaw, "part of a glued line"),
-        (2.., None) => findings.repair(Repair::Glued),
-        _ => {}
+        assert_eq!(lines.offset(), bytes.len() as u64);
+        (found, report)
     }
-    keep_objects(values, line, findings)
-}
 
-/// Only objects are records.
-fn keep_objects<'l>(
-    values: Vec<Json<'l>>,
-    line: &Line<'_>,
-    findings: &mut Findings<'_>,
-) -> Vec<Json<'l>> {
-    let mut kept = values;
-    kept.retain(|value| {
-        if !value.is_object() {
-            findings.flaw(line.offset, Flaw::NotAnObject, "");
-        }
-        value.is_object()
-    });
-    kept
-}
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
 
-/// How often a damaged line is tried again from a later record start.
-const MOST_TRIES: usize = 64;
-
-/// Reads values that follow each other. After damage, looks for the next `{"` from
-/// which a whole value reaches to the end of the line or to another value.
-fn split_glued(text: &str) -> (Vec<Json<'static>>, Option<Flaw>) {
-    let mut values = Vec::new();
-    let mut flaw = None;
-    let mut rest = text;
-    let mut tries = 0;
-    while !rest.trim_start().is_empty() {
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Json<'_>>();
-        match stream.next() {
-            Some(Ok(value)) if values.is_empty() || value.is_object() => {
-                let used = stream.byte_offset();
-                values.push(value.into_owned());
-                rest = rest.get(used..).unwrap_or_default();
-            }
-            Some(Ok(_)) | None => {
-                flaw = Some(Flaw::Torn);
-                break;
-            }
-            Some(Err(error)) => {
-                flaw = Some(flaw_of(&error));
-                match next_record(rest, &mut tries) {
-                    Some(start) => rest = &rest[start..],
-                    None => break,
+        #[test]
+        fn lines_of_any_length_are_found_however_they_are_read(
+            lengths in proptest::collection::vec(prop_oneof![0..9_usize, 0..3 * BUFFER], 0..6),
+            step in prop_oneof![1_000..9_000_usize, Just(usize::MAX)],
+            cap in prop_oneof![Just(100_usize), Just(BUFFER), Just(usize::MAX)],
+            ended in any::<bool>(),
+        ) {
+            let mut bytes = Vec::new();
+            let mut expected = Vec::new();
+            let mut too_long = 0;
+            for (index, length) in lengths.iter().enumerate() {
+                let ended = ended || index + 1 < lengths.len();
+                match *length {
+                    0 => {}
+                    length if length > cap => too_long += 1,
+                    length => expected.push((bytes.len() as u64, length, ended)),
                 }
+                bytes.resize(bytes.len() + length, b'x');
+                bytes.extend(ended.then_some(b'\n'));
             }
+            let (found, report) = read(&bytes, step, cap);
+            prop_assert_eq!(found, expected);
+            let counted = report.flaw_counts.get(&Flaw::Oversized).copied();
+            prop_assert_eq!(counted.unwrap_or_default(), too_long);
         }
     }
-    (values, flaw)
-}
 
-/// The start of a later record in a damaged text. A nested object is no record: after
-/// a record only the end or another record may follow.
-fn next_record(text: &str, tries: &mut usize) -> Option<usize> {
-    let mut from = 1;
-    while *tries < MOST_TRIES {
-        let start = from + text.get(from..)?.find("{\"")?;
-        *tries += 1;
-        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json<'_>>();
-        if let Some(Ok(value)) = stream.next() {
-            let after = text[start + stream.byte_offset()..].trim_start();
-            if value.is_object() && (after.is_empty() || after.starts_with('{')) {
-                return Some(start);
-            }
+    #[test]
+    fn a_large_buffer_is_given_back_after_its_line() {
+        let mut bytes = vec![b'x'; LARGE + 1];
+        bytes.extend_from_slice(b"\nxx\nx");
+        let mut lines = Lines::new(bytes.as_slice(), usize::MAX);
+        let mut report = Report::default();
+        let file = std::path::Path::new("log");
+        let mut lengths = Vec::new();
+        let mut held = Vec::new();
+        loop {
+            let mut findings = Findings {
+                report: &mut report,
+                file,
+            };
+            let Some(line) = lines.next_line(&mut findings) else {
+                break;
+            };
+            lengths.push(line.bytes.len());
+            held.push(lines.large.is_some());
         }
-        from = start + 1;
+        assert_eq!(lengths, [LARGE + 1, 2, 1]);
+        assert_eq!(held, [true, false, false]);
+        assert_eq!(lines.buffer.len(), BUFFER);
     }
-    None
-}
-
-/// Why a line could not be parsed.
-fn flaw_of(error: &serde_json::Error) -> Flaw {
-    if error.to_string().starts_with("recursion limit") {
-        Flaw::TooDeep
-    } else {
-        Flaw::Torn
-    }
-}
-
-/// Replaces half surrogate pairs (`\ud83d` alone), which strict parsers refuse.
-fn replace_lone_surrogates(text: &str) -> Option<String> {
-    let mut out = String::new();
-    let mut copied = 0;
-    let mut from = 0;
-    while let Some(found) = text[from..].find("\\u") {
-        let at = from + found;
-        let escaped = text.as_bytes()[..at]
-            .iter()
-            .rev()
-            .take_while(|byte| **byte == b'\\')
-            .count()
-            % 2
-            == 1;
-        from = at + 2;
-        let Some(unit) = (!escaped).then(|| hex_unit(text, at)).flatten() else {
-            continue;
-        };
-        let paired = matches!(hex_unit(text, at + 6), Some(0xDC00..=0xDFFF));
-        match unit {
-            0xD800..=0xDBFF if paired => from = at + 12,
-            0xD800..=0xDFFF => {
-                out.push_str(&text[copied..at]);
-                out.push_str("\\ufffd");
-                copied = at + 6;
-                from = copied;
-            }
-            _ => {}
-        }
-    }
-    (copied > 0).then(|| out + &text[copied..])
-}
-
-/// The code unit of a `\uXXXX` at that position.
-fn hex_unit(text: &str, at: usize) -> Option<u32> {
-    let digits = text.get(at..)?.strip_prefix("\\u")?.get(..4)?;
-    u32::from_str_radix(digits, 16).ok()
 }

@@ -23,6 +23,10 @@ pub struct FileStamp {
     pub head: String,
     /// Offset after the last line feed that was read: a grown file can be read on here.
     pub read_to: u64,
+    /// What the file's reader found out about its place among others, in words of its
+    /// own; none where that was not asked. It spares a look into the neighbours of a changed file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kin: Option<String>,
 }
 
 impl FileStamp {
@@ -35,7 +39,15 @@ impl FileStamp {
             modified: modified(metadata),
             head: String::new(),
             read_to: 0,
+            kin: None,
         }
+    }
+
+    /// Whether the file of this remembered stamp can be the same with more at its end; its
+    /// beginning was not compared.
+    #[must_use]
+    pub(crate) fn may_have_grown(&self, now: &FileStamp) -> bool {
+        self.identity.is_some() && self.identity == now.identity && self.size < now.size
     }
 
     /// Whether the file of this remembered stamp is as it was.
@@ -61,6 +73,11 @@ pub(crate) fn head_hash(head: &[u8]) -> String {
 pub struct FileMemory(HashMap<PathBuf, FileStamp>);
 
 impl FileMemory {
+    /// A memory with room for so many files.
+    pub(crate) fn with_room(files: usize) -> Self {
+        FileMemory(HashMap::with_capacity(files))
+    }
+
     /// Remembers a file.
     pub fn insert(&mut self, path: PathBuf, stamp: FileStamp) {
         self.0.insert(path, stamp);

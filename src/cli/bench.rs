@@ -23,6 +23,7 @@ use crate::trainer::confident::ConfidentSettings;
 use crate::trainer::environment::Split;
 use crate::trainer::gate::GateRule;
 use crate::trainer::gate_rule::{DensityBonus, GateProjection};
+use crate::trainer::prompt::Prompts;
 use crate::trainer::reflect::SkillAware;
 use crate::trainer::settings::Settings;
 use crate::trainer::statistics::Prices;
@@ -39,6 +40,8 @@ pub(super) struct Plan {
     pub(super) config: EngineConfig,
     /// Checked, and of the size that the configuration states.
     pub(super) dataset: Dataset,
+    /// What the models are told.
+    pub(super) prompts: Arc<Prompts>,
     /// Where the run is written, absolute.
     pub(super) out_root: PathBuf,
     /// What to tell the user.
@@ -78,21 +81,16 @@ pub(super) fn plan(
         .collect();
     notices.extend(config.notices.iter().cloned());
     notices.extend(doubts(dataset.findings()));
+    let prompts = Prompts::load(config.optimizer.prompts_dir.as_deref(), searchqa::PROMPTS)
+        .map_err(|error| Failure::situation(&error))?;
     Ok(Plan {
         config,
         dataset,
+        prompts: Arc::new(prompts),
         out_root: launch.out_root,
         notices,
         cut,
     })
-}
-
-/// `data.json`: which items a run directory was made with.
-#[derive(serde::Serialize, serde::Deserialize)]
-struct DataRecord {
-    format: u32,
-    fingerprint: String,
-    items: [usize; 3],
 }
 
 impl Plan {
@@ -102,35 +100,6 @@ impl Plan {
             return Ok(());
         };
         cut.keep(dir).map_err(|error| Failure::situation(&error))
-    }
-
-    /// Records which items the run is made with, and refuses to go on with others.
-    pub(super) fn same_data(&self, forced: bool) -> Result<(), Failure> {
-        let splits = [Split::Train, Split::Selection, Split::Test];
-        let record = DataRecord {
-            format: 1,
-            fingerprint: self.dataset.fingerprint(),
-            items: splits.map(|split| self.dataset.split(split).len()),
-        };
-        let path = self.out_root.join("data.json");
-        if path.exists() && !forced {
-            let text =
-                skillopt_files::read_text(&path, 1 << 20).map_err(|e| Failure::situation(&e))?;
-            let before: DataRecord =
-                serde_json::from_str(&text).map_err(|e| Failure::situation(&e))?;
-            if before.fingerprint != record.fingerprint {
-                let message = format!(
-                    "{} was made with other items: {:?} of train, val and test then, {:?} now",
-                    self.out_root.display(),
-                    before.items,
-                    record.items
-                );
-                return Err(Failure::new(ExitStatus::Situation, message).hint(
-                    "use another --out-root, or --resume=force to go on with the new items",
-                ));
-            }
-        }
-        skillopt_files::write_atomic_json(&path, &record).map_err(|e| Failure::situation(&e))
     }
 }
 
@@ -224,26 +193,20 @@ pub(super) fn estimate(plan: &Plan, settings: &Settings, skill: &str) -> Result<
         selection: count(Split::Selection),
         test: count(Split::Test),
     };
-    let (mut chars, mut items) = (0, 0);
-    for item in plan.dataset.all() {
-        chars += SearchQa::prompt_chars(item, skill).map_err(|error| Failure::situation(&error))?;
-        items += 1;
-    }
-    let average = chars as f64 / f64::from(items.max(1));
+    let average = SearchQa::average_prompt(plan.dataset.all(), skill, &plan.prompts)
+        .map_err(|error| Failure::situation(&error))?;
     Ok(Estimate::of(settings, sizes, average))
 }
 
-/// The environment over `dataset`.
-pub(super) fn environment(
-    config: &EngineConfig,
-    dataset: Dataset,
-    target: Arc<dyn ChatModel>,
-) -> Result<SearchQa, Failure> {
-    let tokens = config
+/// The environment over the plan's items.
+pub(super) fn environment(plan: &Plan, target: Arc<dyn ChatModel>) -> Result<SearchQa, Failure> {
+    let tokens = plan
+        .config
         .env
         .max_completion_tokens
         .unwrap_or(DEFAULT_REPLY_TOKENS);
-    SearchQa::new(dataset, target, tokens).map_err(|error| Failure::situation(&error))
+    SearchQa::new(plan.dataset.clone(), target, tokens, &plan.prompts)
+        .map_err(|error| Failure::situation(&error))
 }
 
 /// The document to start from: the configured file, or nothing.
@@ -277,6 +240,7 @@ pub(super) fn settings(config: &EngineConfig) -> Settings {
         merge_batch_size: config.gradient.merge_batch_size,
         failure_only: config.gradient.failure_only,
         update_mode: config.optimizer.skill_update_mode,
+        document_tokens: config.model.rewrite_max_completion_tokens,
         lr_scheduler: config.optimizer.lr_scheduler,
         edit_budget: config.optimizer.learning_rate,
         min_edit_budget: config.optimizer.min_learning_rate,

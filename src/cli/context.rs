@@ -135,18 +135,17 @@ impl Context {
             .collect()
     }
 
-    /// Where the skills that sessions used are looked for; none when they shall not be trained.
-    pub(super) fn used_skills(&self, config: &NightConfig) -> Option<UsedSkills> {
-        let skills = &config.documents.skills;
-        skills.enabled.then(|| UsedSkills {
+    /// Where skills are looked for by their names.
+    pub(super) fn used_skills(&self, config: &NightConfig) -> UsedSkills {
+        UsedSkills {
             homes: skill_homes(config).collect(),
             directories: config
                 .skill_roots
                 .iter()
                 .map(|root| expand(root, &env))
                 .collect(),
-            references: skills.references,
-        })
+            references: config.documents.skills.references,
+        }
     }
 
     /// The projects that the configuration names, else the one of the current directory.

@@ -13,7 +13,7 @@ use super::models;
 use super::progress::{Progress, TrainingProgress};
 use crate::bench::eval::{EvalSummary, Scope};
 use crate::config::launch::Command;
-use crate::trainer::evaluation::Evaluator;
+use crate::trainer::evaluation::{Evaluator, FIRST_DRAW};
 use crate::trainer::event::Observers;
 use crate::trainer::run_dir::RunDir;
 
@@ -49,7 +49,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     plan.keep_split()?;
     let models = models::build(&bench::models(config, &[])?, &out_root.join("calls.db"))
         .map_err(|error| models::failure(&error))?;
-    let environment = bench::environment(config, plan.dataset.clone(), Arc::clone(&models.target))?;
+    let environment = bench::environment(&plan, Arc::clone(&models.target))?;
     let items = scope.items(&environment);
     let mut observers = Observers::default();
     observers.add(RunDir::open(out_root).map_err(|e| Failure::situation(&e))?);
@@ -63,9 +63,10 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         dir: ".",
     };
     let evaluation = evaluator
-        .evaluate(&items, &skill_text, "eval")
+        .evaluate(&items, &skill_text, FIRST_DRAW)
         .await
         .map_err(|error| models::training_failure(&error, Some(&models)))?;
+    observers.settle().map_err(|e| Failure::situation(&e))?;
     let skill = std::path::absolute(&args.skill).unwrap_or(args.skill);
     let summary = EvalSummary::of(&evaluation, skill, &args.split);
     write_atomic_json(&out_root.join("eval_summary.json"), &summary)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use serde_json::json;
-use skillopt_staging::{HistoryEvent, Ledger, StagingArea, one_line};
+use skillopt_staging::{Approver, HistoryEvent, Ledger, StagingArea, one_line};
 
 use super::context::{Context, absolute};
 use super::failure::{ExitStatus, Failure};
@@ -214,8 +214,16 @@ fn told(event: &HistoryEvent) -> String {
         }
         HistoryEvent::Superseded { proposal, by } => format!("{proposal}  superseded by {by}"),
         HistoryEvent::Expired { proposal } => format!("{proposal}  expired: nobody decided"),
-        HistoryEvent::Adopted { adoption, proposal } => {
-            format!("{proposal}  adopted as {adoption}")
+        HistoryEvent::Adopted {
+            adoption,
+            proposal,
+            by,
+        } => {
+            let unseen = match by {
+                Approver::Person => "",
+                Approver::Automatic => " without review",
+            };
+            format!("{proposal}  adopted as {adoption}{unseen}")
         }
         HistoryEvent::Reverted { revert, adoption } => format!("{adoption}  reverted by {revert}"),
     }

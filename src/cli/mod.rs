@@ -17,6 +17,7 @@ mod models;
 mod notices;
 mod output;
 mod progress;
+mod provenance;
 mod results;
 mod revert;
 mod review;

@@ -115,13 +115,12 @@ impl Progress {
                 let mean = scores.map_or("nothing measured".to_owned(), |s| {
                     format!("hard {:.3}, soft {:.3}", s.hard, s.soft)
                 });
-                let missing = rollouts.len() - measured;
-                let missing = if missing == 0 {
-                    String::new()
-                } else {
-                    format!(", {missing} not measured")
+                let attempts = rollouts.len();
+                let missing = match attempts - measured {
+                    0 => String::new(),
+                    missing => format!(", {missing} not measured"),
                 };
-                self.say(&format!("  {dir}: {mean}{missing}"));
+                self.say(&format!("  {dir}: {mean} in {attempts} attempts{missing}"));
             }
             Event::GateDecided { step, verdict } => self.say(&format!(
                 "  step {step}: {} ({})",

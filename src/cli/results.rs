@@ -7,7 +7,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use super::output::Printer;
 use crate::bench::estimate::{Calls, Estimate};
 use crate::trainer::statistics::{Comparison, Cost, Mean, total};
-use crate::trainer::summary::Summary;
+use crate::trainer::summary::{CallsSaved, Summary};
 
 /// What a run would do.
 pub(super) fn plan(printer: Printer, environment: &str, estimate: &Estimate, out_root: &Path) {
@@ -88,6 +88,13 @@ pub(super) fn results(printer: Printer, summary: &Summary, out_root: &Path) {
         summary.steps_without_candidate()
     ));
     printer.line(costs(summary).to_string());
+    let saved = summary.target_calls_saved;
+    if saved != CallsSaved::default() {
+        printer.line(format!(
+            "target calls saved: {} because the gate's decision had fallen, {} from the cache",
+            saved.early_stop, saved.cache
+        ));
+    }
     for name in ["best_skill.md", "report.html"] {
         printer.line(out_root.join(name).display().to_string());
     }

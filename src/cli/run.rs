@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use skillopt_staging::AllowedRoots;
+use skillopt_staging::{AllowedRoots, Lookup, PROJECT_SKILLS};
 
 use super::context::{Context, absolute, config_failure};
 use super::failure::{ExitStatus, Failure};
@@ -13,10 +13,12 @@ use super::notices;
 use super::progress::Progress;
 use super::selection::Selection;
 use crate::config::NightConfig;
+use crate::config::night::Source;
 use crate::model::Models;
 use crate::night::assignment::{PlannedDocument, Scope};
-use crate::night::cycle::{Night, NightError, NightOutcome, NightPlan};
+use crate::night::cycle::{Night, NightError, NightOutcome};
 use crate::night::document::DocumentKind;
+use crate::night::plan::NightPlan;
 use crate::night::report::{DocumentReport, NightReport, TaskCounts, score};
 use crate::night::split::Fractions;
 use crate::night::task::Task;
@@ -29,7 +31,7 @@ use crate::store::{NightStatus, Store};
 /// `staging.auto_adopt`, which is off unless your configuration turns it on.
 #[derive(Debug, Default, clap::Args)]
 #[command(
-    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --project . \
+    after_help = "Examples:\n  skillopt-sleep run --dry-run\n  skillopt-sleep run --target triage --dry-run\n  skillopt-sleep run --project . \
 --budget calls=200,time=30m\n  skillopt-sleep run --model both=openai_compatible:qwen3@http://127.0.0.1:8089/v1"
 )]
 pub(super) struct Args {
@@ -45,7 +47,8 @@ pub(super) struct Args {
     /// over, with `"reviewed": true`.
     #[arg(long, value_name = "FILE")]
     tasks_file: Option<PathBuf>,
-    /// Which documents may change: `skill`, `memory`, a skill's name, or a path; may be given often.
+    /// Which documents may change, instead of the usual ones: `skill`, `memory`, a skill's name, or a
+    /// path; may be given often.
     #[arg(long, value_name = "NAME|PATH")]
     target: Vec<String>,
     /// Which model plays a role: `optimizer`, `target` or `both`; may be given often.
@@ -64,6 +67,9 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let plan = plan(context, &config, &args)?;
     if args.dry_run {
         return dry_run(context, &config, &plan);
+    }
+    for notice in config.notices() {
+        context.printer.note(notice);
     }
     let outcome = night(context, &config, &plan).await?;
     finish(context, outcome, args.json)
@@ -129,9 +135,8 @@ pub(super) fn plan(
             .gatherer(context, config, usual_since(context, config)?)?,
         tasks: given_tasks(context, config, args)?,
         documents,
-        used_skills: context
-            .used_skills(config)
-            .filter(|_| args.target.is_empty()),
+        used_skills: (config.documents.skills.enabled && args.target.is_empty())
+            .then(|| context.used_skills(config)),
         roots,
         adoptable: context.allowed_roots(),
         homes: context.homes(),
@@ -196,6 +201,11 @@ fn documents(
 ) -> Result<(Vec<PlannedDocument>, AllowedRoots), Failure> {
     let mut roots = context.allowed_roots();
     let projects = args.sessions.projects(context);
+    for project in &projects {
+        for skills in PROJECT_SKILLS {
+            roots = roots.skills(project.join(skills));
+        }
+    }
     let memories = || memory_documents(&projects, &config.documents.memory.files);
     let mut documents = Vec::new();
     if args.target.is_empty() {
@@ -220,7 +230,7 @@ fn documents(
                 roots = roots.document(&document.path);
                 documents.push(document);
             }
-            name => documents.push(named_skill(context, name, Scope::All)?),
+            name => documents.push(target_skill(context, config, name, &projects)?),
         }
     }
     Ok((documents, roots))
@@ -246,6 +256,29 @@ fn managed_skill(context: &Context, config: &NightConfig) -> Result<PlannedDocum
             Scope::Rest,
         )),
         None => named_skill(context, &skill.name, Scope::Rest),
+    }
+}
+
+/// A skill that the command line names: the one of that name, else a new one in Claude Code's home.
+fn target_skill(
+    context: &Context,
+    config: &NightConfig,
+    name: &str,
+    projects: &[PathBuf],
+) -> Result<PlannedDocument, Failure> {
+    let project = projects.first().map(|project| project.to_string_lossy());
+    let search = context.used_skills(config);
+    match search.find(name, &project.unwrap_or_default(), Source::Claude) {
+        Lookup::Found(path) | Lookup::Outside(path) => Ok(document_at(&path, Scope::All)),
+        Lookup::Missing | Lookup::Rejected => named_skill(context, name, Scope::All),
+        Lookup::Ambiguous(paths) => {
+            let paths: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+            Err(Failure::new(
+                ExitStatus::Situation,
+                format!("several skills are called `{name}`"),
+            )
+            .hint(format!("give the path of one: {}", paths.join(", "))))
+        }
     }
 }
 

@@ -1,25 +1,21 @@
 //! `train`: train a skill document on a benchmark.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::Value;
-use skillopt_files::{Lock, Options, read_text, write_atomic, write_atomic_json};
+use skillopt_files::{Lock, Options, write_atomic};
 
-use super::bench;
+use super::bench::{self, Plan};
 use super::context::Context;
 use super::failure::{ExitStatus, Failure};
 use super::flags::ConfigArgs;
 use super::models;
 use super::progress::{Progress, TrainingProgress};
+use super::provenance::Provenance;
 use super::results;
-use crate::bench::dataset::Dataset;
 use crate::bench::report;
-use crate::config::EngineConfig;
 use crate::config::launch::Command;
 use crate::model::Models;
 use crate::trainer::event::Observers;
-use crate::trainer::prompt::Prompts;
 use crate::trainer::run_dir::RunDir;
 use crate::trainer::settings::Settings;
 use crate::trainer::state::State;
@@ -74,9 +70,11 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
     let _lock = Lock::acquire(&out_root.join(".lock"), "a training run")
         .map_err(|e| Failure::situation(&e))?;
     let config = &plan.config;
-    same_configuration(&out_root, config, args.resume)?;
+    let provenance = Provenance::of(&plan);
+    if args.resume != Some(Resume::Force) {
+        provenance.check(&out_root)?;
+    }
     plan.keep_split()?;
-    plan.same_data(args.resume == Some(Resume::Force))?;
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
     let state = run
         .load()
@@ -87,18 +85,8 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         &out_root.join("calls.db"),
     )
     .map_err(|error| models::failure(&error))?;
-    write_atomic_json(&out_root.join("config.json"), &config.to_json())
-        .map_err(|e| Failure::situation(&e))?;
-    let trained = train(
-        context,
-        config,
-        plan.dataset.clone(),
-        settings,
-        run,
-        &models,
-        state,
-    )
-    .await?;
+    provenance.write(&out_root)?;
+    let trained = train(context, &plan, settings, run, &models, state).await?;
     let page = report::render(
         &config.env.name,
         &trained.state,
@@ -131,7 +119,7 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
 fn dry_run(
     context: &Context,
     args: &Args,
-    plan: &bench::Plan,
+    plan: &Plan,
     settings: &Settings,
 ) -> Result<ExitStatus, Failure> {
     let skill = bench::initial_skill(&plan.config)?;
@@ -153,15 +141,14 @@ fn dry_run(
 
 async fn train(
     context: &Context,
-    config: &EngineConfig,
-    dataset: Dataset,
+    plan: &Plan,
     settings: Settings,
     run: RunDir,
     models: &Models,
     state: State,
 ) -> Result<Trained, Failure> {
     let failed = |error| models::training_failure(&error, Some(models));
-    let environment = bench::environment(config, dataset, Arc::clone(&models.target))?;
+    let environment = bench::environment(plan, Arc::clone(&models.target))?;
     let mut observers = Observers::default();
     observers.add(run);
     observers.add(TrainingProgress(Progress::new(
@@ -172,63 +159,10 @@ async fn train(
         &environment,
         Arc::clone(&models.optimizer),
         Arc::clone(&models.meter),
-        Arc::new(Prompts::load(None).map_err(failed)?),
+        Arc::clone(&plan.prompts),
         settings,
         observers,
     )
     .map_err(failed)?;
     trainer.train(state).await.map_err(failed)
-}
-
-/// A run directory was made with one configuration; another one would mix two experiments.
-fn same_configuration(
-    out_root: &Path,
-    config: &EngineConfig,
-    resume: Option<Resume>,
-) -> Result<(), Failure> {
-    let path = out_root.join("config.json");
-    if !path.exists() || resume == Some(Resume::Force) {
-        return Ok(());
-    }
-    let text = read_text(&path, 16 << 20).map_err(|e| Failure::situation(&e))?;
-    let before: Value = serde_json::from_str(&text).map_err(|e| Failure::situation(&e))?;
-    let changed = changed_keys(&before, &config.to_json());
-    if changed.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(
-        ExitStatus::Situation,
-        format!(
-            "{} was made with another configuration: {}",
-            out_root.display(),
-            changed.join(", ")
-        ),
-    )
-    .hint("use another --out-root, or --resume=force to go on with the new configuration"))
-}
-
-/// The keys whose values differ, each with both.
-fn changed_keys(before: &Value, after: &Value) -> Vec<String> {
-    let empty = serde_json::Map::new();
-    let before = before.as_object().unwrap_or(&empty);
-    let after = after.as_object().unwrap_or(&empty);
-    // A run directory may be moved.
-    let mut keys: Vec<&String> = before
-        .keys()
-        .chain(after.keys())
-        .filter(|key| *key != "out_root")
-        .collect();
-    keys.sort_unstable();
-    keys.dedup();
-    keys.into_iter()
-        .filter(|key| before.get(*key) != after.get(*key))
-        .map(|key| {
-            let show = |value: Option<&Value>| value.map_or("absent".to_owned(), Value::to_string);
-            format!(
-                "{key} ({} → {})",
-                show(before.get(key)),
-                show(after.get(key))
-            )
-        })
-        .collect()
 }

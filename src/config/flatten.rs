@@ -197,6 +197,7 @@ pub const SETTINGS: &[Setting] = &[
     same("optimizer", "lr_scheduler", Text),
     same("optimizer", "lr_control_mode", Text),
     same("optimizer", "skill_update_mode", Text),
+    same("optimizer", "prompts_dir", Text),
     renamed(
         "optimizer",
         "meta_learning_rate",
@@ -223,6 +224,7 @@ pub const SETTINGS: &[Setting] = &[
     same("evaluation", "gate_prescreen", Switch),
     same("evaluation", "gate_attribute", Switch),
     same("evaluation", "gate_no_regression", Switch),
+    same("evaluation", "result_cache", Text),
     same("evaluation", "coverage_floor", Number),
     same("evaluation", "use_semantic_density", Switch),
     same("evaluation", "semantic_density_weight", Number),

@@ -19,6 +19,7 @@ use serde_json::Value;
 
 use self::file::File;
 use super::duration::TimeSpan;
+use super::modes::GateRuleName;
 use super::{ConfigError, Origin, yaml};
 use crate::model::{ModelsConfig, Role};
 
@@ -237,7 +238,7 @@ impl NightConfig {
     /// What the user should be told although it is no error.
     #[must_use]
     pub fn notices(&self) -> Vec<String> {
-        Role::ALL
+        let keys = Role::ALL
             .iter()
             .filter(|role| self.models.role(**role).api_key.is_some())
             .map(|role| {
@@ -245,8 +246,15 @@ impl NightConfig {
                     "`models.{role}.api_key` keeps a key in the configuration file; \
                      `api_key_env`, with the name of an environment variable, is safer"
                 )
-            })
-            .collect()
+            });
+        let strict =
+            self.staging.auto_adopt.enabled && self.train.gate_rule == GateRuleName::Strict;
+        let unsure = strict.then(|| {
+            "`staging.auto_adopt` adopts what the gate accepts, and the strict gate accepts almost \
+             every second useless edit; `train.gate_rule: confident` keeps them out"
+                .to_owned()
+        });
+        keys.chain(unsure).collect()
     }
 
     /// The name of the skill that nights keep.

@@ -23,8 +23,8 @@ pub struct Exposure {
 enum Reach {
     /// All of this agent: the document is in its home.
     Agent(Agent),
-    /// All that began in this folder or below.
-    Project(PathBuf),
+    /// All that began in a folder or below it; it has two names where a link leads to it.
+    Project(Vec<PathBuf>),
     /// All: the document is in a folder of skills that configuration names.
     All,
 }
@@ -46,11 +46,9 @@ impl Exposure {
         let of_home = homes.iter().find(|(_, home)| path.starts_with(home));
         let reach = match (document.kind, of_home) {
             (_, Some((agent, _))) => Reach::Agent(*agent),
-            (DocumentKind::Memory, None) => {
-                Reach::Project(path.parent().unwrap_or(path).to_owned())
-            }
+            (DocumentKind::Memory, None) => project(path.parent().unwrap_or(path)),
             (DocumentKind::Skill, None) => match project_of(path) {
-                Some(project) => Reach::Project(project.to_owned()),
+                Some(folder) => project(folder),
                 None => Reach::All,
             },
         };
@@ -69,10 +67,10 @@ impl Exposure {
         }
         let reached = match &self.reach {
             Reach::Agent(agent) => session.agent == *agent,
-            Reach::Project(folder) => {
-                let project = session.project.as_deref();
-                project.is_some_and(|project| Path::new(project).starts_with(folder))
-            }
+            Reach::Project(folders) => session.project.as_deref().is_some_and(|project| {
+                let mut folders = folders.iter();
+                folders.any(|folder| Path::new(project).starts_with(folder))
+            }),
             Reach::All => true,
         };
         match &self.read {
@@ -93,6 +91,11 @@ impl Exposure {
                 Read::File(_) => true,
             }
     }
+}
+
+fn project(folder: &Path) -> Reach {
+    let real = fs_err::canonicalize(folder).ok();
+    Reach::Project([folder.to_owned()].into_iter().chain(real).collect())
 }
 
 fn named_in(session: &Session, path: &Path) -> bool {

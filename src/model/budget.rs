@@ -330,7 +330,7 @@ impl ChatModel for Budgeted {
                 calls: 1,
                 prompt_tokens: prompt,
                 completion_tokens: bound,
-                estimated_calls: 0,
+                ..Usage::default()
             };
             let mut reservation = self.budget.reserve(amount(most, self.price)).await?;
             let call = self.inner.chat(request);

@@ -5,6 +5,9 @@
 //! sample. The same request again, in this process or a later one, is answered from the file.
 //! Equal requests that run at once become one call.
 //!
+//! The same file serves as a cache that several runs share. What it answers then was paid for by
+//! another run, so its usage counts as [`Usage::cached_calls`] and costs nothing.
+//!
 //! The file is in WAL mode with `synchronous = NORMAL`: a commit survives the death of the process
 //! at any instant; a power cut may lose the last replies, never the file.
 
@@ -21,8 +24,9 @@ use rusqlite_migration::{M, Migrations};
 use super::{CallError, ChatModel, ChatReply, ChatRequest, Role, Usage};
 
 /// Never edited once shipped; changes are added behind.
-const SCHEMA: &[M<'_>] = &[M::up(
-    "CREATE TABLE reply (
+const SCHEMA: &[M<'_>] = &[
+    M::up(
+        "CREATE TABLE reply (
         key BLOB PRIMARY KEY,
         role TEXT NOT NULL,
         stage TEXT NOT NULL,
@@ -35,7 +39,9 @@ const SCHEMA: &[M<'_>] = &[M::up(
         completion_tokens INTEGER NOT NULL,
         estimated_calls INTEGER NOT NULL
     ) WITHOUT ROWID;",
-)];
+    ),
+    M::up("ALTER TABLE reply ADD COLUMN cached_calls INTEGER NOT NULL DEFAULT 0;"),
+];
 
 /// A journal that cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -121,7 +127,8 @@ impl Journal {
     fn sum(&self, filter: &str, values: &[&dyn rusqlite::ToSql]) -> Result<Usage, JournalError> {
         let query = format!(
             "SELECT coalesce(sum(calls), 0), coalesce(sum(prompt_tokens), 0),
-                coalesce(sum(completion_tokens), 0), coalesce(sum(estimated_calls), 0)
+                coalesce(sum(completion_tokens), 0), coalesce(sum(estimated_calls), 0),
+                coalesce(sum(cached_calls), 0)
              FROM reply {filter}"
         );
         self.lock()
@@ -147,7 +154,7 @@ impl Journal {
         self.lock()
             .prepare_cached(
                 "SELECT text, finish_reason, calls, prompt_tokens, completion_tokens,
-                    estimated_calls
+                    estimated_calls, cached_calls
                  FROM reply WHERE key = ?1",
             )
             .and_then(|mut query| {
@@ -174,7 +181,7 @@ impl Journal {
     ) -> Result<(), rusqlite::Error> {
         self.lock()
             .prepare_cached(
-                "INSERT OR IGNORE INTO reply VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                "INSERT OR IGNORE INTO reply VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
             )?
             .execute(params![
                 key.as_bytes(),
@@ -188,6 +195,7 @@ impl Journal {
                 stored(reply.usage.prompt_tokens),
                 stored(reply.usage.completion_tokens),
                 stored(reply.usage.estimated_calls),
+                stored(reply.usage.cached_calls),
             ])?;
         Ok(())
     }
@@ -210,6 +218,7 @@ fn usage(row: &rusqlite::Row<'_>, first: usize) -> rusqlite::Result<Usage> {
         prompt_tokens: count(1)?,
         completion_tokens: count(2)?,
         estimated_calls: count(3)?,
+        cached_calls: count(4)?,
     })
 }
 
@@ -240,6 +249,8 @@ pub struct Journaled {
     inner: Arc<dyn ChatModel>,
     role: Role,
     journal: Arc<Journal>,
+    /// Whether what the journal answers is of other runs.
+    shared: bool,
 }
 
 impl Journaled {
@@ -250,6 +261,16 @@ impl Journaled {
             inner,
             role,
             journal,
+            shared: false,
+        }
+    }
+
+    /// Answers from `cache` what another run has asked, and keeps the replies of `inner` for others.
+    #[must_use]
+    pub fn shared(inner: Arc<dyn ChatModel>, role: Role, cache: Arc<Journal>) -> Journaled {
+        Journaled {
+            shared: true,
+            ..Journaled::new(inner, role, cache)
         }
     }
 
@@ -295,8 +316,14 @@ impl ChatModel for Journaled {
             // Reads and writes take microseconds (no fsync per commit), so they are not worth a
             // thread of their own.
             match self.journal.find(&key) {
-                Ok(Some(reply)) => {
+                Ok(Some(mut reply)) => {
                     self.journal.answered.fetch_add(1, Ordering::Relaxed);
+                    if self.shared {
+                        reply.usage = Usage {
+                            cached_calls: 1,
+                            ..Usage::default()
+                        };
+                    }
                     return Ok(reply);
                 }
                 Ok(None) => {}
@@ -351,6 +378,30 @@ mod tests {
             resumed.journal.role_usage(Role::Optimizer).unwrap().calls,
             0
         );
+    }
+
+    #[tokio::test]
+    async fn what_another_run_paid_for_costs_nothing() {
+        let home = tempfile::tempdir().unwrap();
+        let backend = Arc::new(Listed::new(vec![reply("a"), reply("b")]));
+        let run = |name: &str| {
+            let open = |name: &str| Arc::new(Journal::open(&home.path().join(name)).unwrap());
+            let cached = Journaled::shared(backend.clone(), Role::Target, open("shared.db"));
+            Journaled::new(Arc::new(cached), Role::Target, open(name))
+        };
+        let paid = run("one.db").chat(&request("x")).await.unwrap();
+        assert_eq!((paid.usage.calls, paid.usage.cached_calls), (1, 0));
+        let free = Usage {
+            cached_calls: 1,
+            ..Usage::default()
+        };
+        // The second time the run's own journal answers, and it knows what the reply cost.
+        for _ in 0..2 {
+            let second = run("two.db").chat(&request("x")).await.unwrap();
+            assert_eq!((second.text.as_str(), second.usage), ("a", free));
+        }
+        assert_eq!(backend.calls(), 1);
+        assert_eq!(run("two.db").journal.total_usage().unwrap(), free);
     }
 
     #[tokio::test]

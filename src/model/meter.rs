@@ -162,7 +162,7 @@ mod tests {
                 calls: 1,
                 prompt_tokens: 7,
                 completion_tokens: 3,
-                estimated_calls: 0,
+                ..Usage::default()
             }),
             ..CallError::new(CallErrorKind::Empty, "nothing")
         };

@@ -5,7 +5,7 @@
 //! wrapper of the same trait, composed in one place.
 //!
 //! ```text
-//! caller ─▶ meter ─▶ journal ─▶ health ─▶ retry ─▶ limit ─▶ budget ─▶ backend
+//! caller ─▶ meter ─▶ journal ─▶ cache ─▶ health ─▶ retry ─▶ limit ─▶ budget ─▶ backend
 //! ```
 //!
 //! | file | what it does |
@@ -14,7 +14,7 @@
 //! | [`openai_compatible`] | any Chat Completions server |
 //! | [`scripted`] | replies from a file of rules; no network |
 //! | [`meter`] | usage by role and stage |
-//! | [`journal`] | finished replies on disk, so that a resumed run pays for none twice |
+//! | [`journal`] | finished replies on disk, so that a resumed run pays for none twice; also a cache that runs may share |
 //! | [`health`] | stops a run whose model cannot answer at all |
 //! | [`retry`] | tries again what may pass by itself |
 //! | [`limit`] | how many calls run at once, and when none may start |
@@ -118,6 +118,9 @@ pub struct Usage {
     /// our estimate.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub estimated_calls: u64,
+    /// Replies beyond `calls` that another run had paid for: they came from the shared cache.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub cached_calls: u64,
 }
 
 #[expect(
@@ -144,6 +147,7 @@ impl AddAssign for Usage {
             .completion_tokens
             .saturating_add(other.completion_tokens);
         self.estimated_calls = self.estimated_calls.saturating_add(other.estimated_calls);
+        self.cached_calls = self.cached_calls.saturating_add(other.cached_calls);
     }
 }
 
@@ -168,6 +172,7 @@ impl Sub for Usage {
                 .completion_tokens
                 .saturating_sub(earlier.completion_tokens),
             estimated_calls: self.estimated_calls.saturating_sub(earlier.estimated_calls),
+            cached_calls: self.cached_calls.saturating_sub(earlier.cached_calls),
         }
     }
 }

@@ -288,6 +288,7 @@ impl Scripted {
                 prompt_tokens: estimate_tokens(&seen.all),
                 completion_tokens: estimate_tokens(&text),
                 estimated_calls: 1,
+                ..Usage::default()
             },
             text,
             finish_reason: Some("stop".to_owned()),

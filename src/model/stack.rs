@@ -12,7 +12,7 @@ mod role;
 pub use backend::Backend;
 pub use role::RoleConfig;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,10 @@ pub struct ModelsConfig {
     /// The hard limits, over both roles.
     #[serde(skip)]
     pub budget: Limits,
+    /// The file in which runs share the target's replies. The optimizer's are never shared: what it
+    /// proposes is what runs differ by.
+    #[serde(skip)]
+    pub shared_results: Option<PathBuf>,
 }
 
 impl ModelsConfig {
@@ -242,6 +246,8 @@ impl Models {
                 budget.preload(journal.role_usage(role)?, config.role(role).price());
             }
         }
+        let shared = config.shared_results.as_deref();
+        let shared = shared.map(Journal::open).transpose()?.map(Arc::new);
         let wrap = |backend: Arc<dyn ChatModel>, role: Role| {
             let role_config = config.role(role);
             let health = Arc::new(Health::default());
@@ -255,12 +261,13 @@ impl Models {
             let model = Limited::new(Arc::new(model), limit);
             let model = Retry::new(Arc::new(model), policy);
             let model = Guarded::new(Arc::new(model), Arc::clone(&health));
-            let model: Arc<dyn ChatModel> = match &journal {
-                Some(journal) => {
-                    Arc::new(Journaled::new(Arc::new(model), role, Arc::clone(journal)))
-                }
-                None => Arc::new(model),
-            };
+            let mut model: Arc<dyn ChatModel> = Arc::new(model);
+            if let (Some(shared), Role::Target) = (&shared, role) {
+                model = Arc::new(Journaled::shared(model, role, Arc::clone(shared)));
+            }
+            if let Some(journal) = &journal {
+                model = Arc::new(Journaled::new(model, role, Arc::clone(journal)));
+            }
             let model: Arc<dyn ChatModel> = Arc::new(Metered::new(model, role, Arc::clone(&meter)));
             (model, health)
         };

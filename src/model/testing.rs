@@ -76,7 +76,7 @@ pub(crate) fn reply(text: &str) -> Result<ChatReply, CallError> {
             calls: 1,
             prompt_tokens: 10,
             completion_tokens: 5,
-            estimated_calls: 0,
+            ..Usage::default()
         },
         finish_reason: Some("stop".to_owned()),
     })

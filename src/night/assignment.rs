@@ -159,7 +159,7 @@ impl Assigner<'_> {
                 Scope::Rest | Scope::Used => rest.to_vec(),
                 Scope::Under(folder) => tasks
                     .iter()
-                    .filter(|task| Path::new(&task.project).starts_with(folder))
+                    .filter(|task| lies_in(&task.project, folder))
                     .cloned()
                     .collect(),
             };
@@ -297,6 +297,14 @@ impl Assigner<'_> {
             Err(tasks)
         }
     }
+}
+
+/// Whether a session's project is a folder or lies below it, under either of the folder's names when
+/// links lead to it.
+pub(super) fn lies_in(project: &str, folder: &Path) -> bool {
+    let project = Path::new(project);
+    let real = fs_err::canonicalize(folder);
+    project.starts_with(folder) || real.is_ok_and(|real| project.starts_with(real))
 }
 
 /// Whether the agent opened a file, going by what its calls name.

@@ -13,8 +13,8 @@ use std::path::Path;
 use jiff::Timestamp;
 use similar::{ChangeTag, TextDiff};
 use skillopt_staging::{
-    Acceptance, Adoption, AllowedRoots, Approver, EditSelection, EditStatus, Error, Ledger,
-    OperationKind, Proposal, Staged, StagingArea, Status, adopt, sha256,
+    Adoption, AdoptionPlan, AllowedRoots, Approver, EditStatus, Error, Ledger, OperationKind,
+    PlannedText, Proposal, Staged, StagingArea, Status, adopt,
 };
 
 use super::risk;
@@ -81,7 +81,7 @@ impl AutoAdopter<'_> {
     /// adoption of an earlier attempt at the same night is given back as it is.
     ///
     /// # Errors
-    /// What speaks against it. The proposal is pending then, as if nothing had been tried.
+    /// What speaks against it. The proposal waits for a person then, as if nothing had been tried.
     pub fn adopt(&self, id: &str, adopted: usize, at: Timestamp) -> Result<Adoption, Held> {
         let staged = self.area.load(id)?;
         let ledger = Ledger::open(self.state)?;
@@ -92,26 +92,16 @@ impl AutoAdopter<'_> {
             return Ok(adoption.clone());
         }
         self.check(&staged, adopted, &ledger)?;
-        let text = staged.proposal.proposed.text.clone();
-        self.area.accept(
-            id,
-            Acceptance {
-                edits: EditSelection::All,
-                shown_sha256: sha256(&text),
-                text,
-                edited_by_person: false,
-                base_sha256: None,
-                at,
-            },
-        )?;
-        let plan = self.area.plan(&[id], Approver::Automatic, at)?;
-        adopt(&plan, self.state, self.roots).map_err(|error| {
-            // Nobody accepted it but this policy, which could not go through with it.
-            if let Err(error) = self.area.reopen(id) {
-                tracing::warn!("{id} stays accepted: {error}");
-            }
-            Held::Staging(error)
-        })
+        // The text that was looked at; the staging area refuses it if it is no longer the staged one.
+        let plan = AdoptionPlan {
+            items: vec![PlannedText {
+                proposal: id.to_owned(),
+                text: staged.proposal.proposed.text,
+            }],
+            by: Approver::Automatic,
+            at,
+        };
+        Ok(adopt(&plan, self.state, self.roots)?)
     }
 
     fn check(&self, staged: &Staged, adopted: usize, ledger: &Ledger) -> Result<(), Held> {
@@ -188,8 +178,8 @@ mod tests {
     use std::path::PathBuf;
 
     use skillopt_staging::{
-        Base, Cost, Document, DocumentKind, Draft, Finding, GateRecord, Level, Origin, RevertPlan,
-        StagedEdit, revert,
+        Acceptance, Base, Cost, Document, DocumentKind, Draft, EditSelection, Finding, GateRecord,
+        Level, Origin, RevertPlan, StagedEdit, revert, sha256,
     };
 
     use super::*;
@@ -337,7 +327,8 @@ mod tests {
         let mut home = Home::new();
         home.policy.max_bytes = 200;
         home.policy.max_edits = 2;
-        let cases: [(&str, fn(&mut Draft)); 6] = [
+        type Case = (&'static str, fn(&mut Draft));
+        let cases: [Case; 6] = [
             ("did not accept", |draft| draft.verified = false),
             ("did not accept", |draft| draft.gate.accepted = false),
             ("`remote-code`", |draft| {

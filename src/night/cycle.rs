@@ -9,24 +9,24 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use skillopt_files::{Lock, LockError, read_text, write_atomic_json};
+use skillopt_harvesters::Session;
 use skillopt_harvesters::report::SkipReason;
-use skillopt_harvesters::{Agent, Session};
-use skillopt_staging::{AllowedRoots, Ledger, StagingArea};
+use skillopt_staging::{Ledger, StagingArea};
 
-use super::assignment::{Assigned, Assigner, Assignment, PlannedDocument};
+use super::assignment::Assigned;
 use super::auto_adopt::AutoAdopter;
-use super::document::{Document, DocumentError};
+use super::document::DocumentError;
 use super::event::{NightEvent, Watch};
-use super::gather::{GatherError, Gatherer};
+use super::gather::GatherError;
 use super::housekeeping;
 use super::mine;
 use super::observers::{All, Recorder};
+use super::plan::NightPlan;
 use super::report::{NightReport, RefusedDocument, TaskCounts};
 use super::split::{self, BadFractions, Fractions};
 use super::stage::StageError;
 use super::task::Task;
 use super::training::{Trainee, Training};
-use super::used_skills::UsedSkills;
 use crate::config::{NightConfig, Paths};
 use crate::impact::{self, Impact};
 use crate::model::{ModelError, Models};
@@ -41,24 +41,6 @@ const RESUME_WITHIN: SignedDuration = SignedDuration::from_hours(24);
 
 /// Largest tasks file that is read back, in bytes.
 const MAX_TASKS_BYTES: u64 = 64 << 20;
-
-/// What a night is to do, beyond the configuration.
-pub struct NightPlan {
-    /// Reads the logs.
-    pub gatherer: Gatherer,
-    /// Tasks to use instead of mined ones, with splits.
-    pub tasks: Option<Vec<Task>>,
-    /// The documents that may be improved, in order.
-    pub documents: Vec<PlannedDocument>,
-    /// Where the skills that sessions used are looked for; none when they shall not be trained.
-    pub used_skills: Option<UsedSkills>,
-    /// Where documents may lie, those that the command line names among them.
-    pub roots: AllowedRoots,
-    /// Where configuration alone lets documents be written, for adoptions without a person.
-    pub adoptable: AllowedRoots,
-    /// The folders of the agents.
-    pub homes: Vec<(Agent, PathBuf)>,
-}
 
 /// Why a night ended before its end. What it had found is in the report all the same.
 #[derive(Debug, thiserror::Error)]
@@ -435,39 +417,6 @@ impl Work<'_> {
             }
         }
         Ok(trainees)
-    }
-}
-
-impl NightPlan {
-    /// Gives every document its tasks.
-    #[must_use]
-    pub fn assign(
-        &self,
-        sessions: &[Session],
-        tasks: &[Task],
-        fractions: Fractions,
-        seed: i64,
-    ) -> Assignment {
-        let assigner = Assigner {
-            planned: &self.documents,
-            used: self.used_skills.as_ref(),
-            sessions,
-            fractions,
-            seed,
-        };
-        assigner.assign(tasks)
-    }
-
-    /// Reads a document, if its proposal could be adopted: where it lies, whose it is and whether it
-    /// can be written are looked at here, and again at adoption.
-    ///
-    /// # Errors
-    /// Why not, and what to do about it.
-    pub fn open(&self, planned: &PlannedDocument) -> Result<Document, String> {
-        skillopt_staging::preflight(&planned.path, &self.roots)
-            .map_err(|refusal| refusal.reason)?;
-        Document::read(planned.kind, &planned.name, &planned.path)
-            .map_err(|error| error.to_string())
     }
 }
 

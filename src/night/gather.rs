@@ -1,9 +1,11 @@
 //! Reading the logs of a night: which sessions count, newest first, kept in the database.
 
+use std::ops::ControlFlow;
+
 use jiff::Timestamp;
 use skillopt_harvesters::report::SkipReason;
 use skillopt_harvesters::{
-    Agent, HarvestOptions, ProjectScope, Redactor, Report, Roots, Session, harvest,
+    Agent, HarvestOptions, ProjectScope, Redactor, Report, Roots, Session, harvest_each,
 };
 
 use crate::store::{SessionRow, Store, StoreError};
@@ -50,42 +52,129 @@ pub enum GatherError {
 
 impl Gatherer {
     /// Reads every source, keeps what was read in `store`, and gives the sessions that count.
+    /// Sessions are stored while later ones are read; in memory are only those that count.
     ///
     /// # Errors
-    /// [`GatherError`].
+    /// [`GatherError`]; what was stored until then stays, and is replaced the next time.
     pub fn gather(&self, store: &Store) -> Result<Gathered, GatherError> {
-        let gathered = self.read();
-        let rows = gathered
-            .sessions
-            .iter()
-            .map(row)
-            .collect::<Result<Vec<_>, _>>()?;
-        store.save_sessions(&rows)?;
+        let mut unsaved = Unsaved::new(store);
+        let gathered = self.read_each(|session| unsaved.add(session))?;
+        unsaved.save()?;
         Ok(gathered)
     }
 
     /// Reads every source.
     #[must_use]
     pub fn read(&self) -> Gathered {
-        let harvest = harvest(
-            &self.roots,
-            &HarvestOptions {
-                sources: self.sources.clone(),
-                since: self.since,
-                projects: self.projects.clone(),
-                redactor: self.redactor.clone(),
-                ..HarvestOptions::default()
-            },
-        );
-        let mut sessions = harvest.sessions;
-        sessions.sort_by(|a, b| b.ended.cmp(&a.ended).then_with(|| a.id.cmp(&b.id)));
-        if self.max_sessions > 0 {
-            sessions.truncate(self.max_sessions);
+        match self.read_each(|_| Ok::<(), std::convert::Infallible>(())) {
+            Ok(gathered) => gathered,
+            Err(never) => match never {},
         }
-        Gathered {
-            sessions,
-            report: harvest.report,
+    }
+
+    /// Reads every source and shows each session to `each`, until that fails.
+    fn read_each<E>(&self, mut each: impl FnMut(&Session) -> Result<(), E>) -> Result<Gathered, E> {
+        let options = HarvestOptions {
+            sources: self.sources.clone(),
+            since: self.since,
+            projects: self.projects.clone(),
+            redactor: self.redactor.clone(),
+            ..HarvestOptions::default()
+        };
+        let mut newest = Newest::new(self.max_sessions);
+        let mut failure = None;
+        let account = harvest_each(&self.roots, &options, |session| match each(&session) {
+            Ok(()) => {
+                newest.add(session);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                failure = Some(error);
+                ControlFlow::Break(())
+            }
+        });
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(Gathered {
+                sessions: newest.in_order(),
+                report: account.report,
+            }),
         }
+    }
+}
+
+/// The newest sessions of those that were read.
+struct Newest {
+    sessions: Vec<Session>,
+    /// Most of them; 0 for no limit.
+    most: usize,
+}
+
+impl Newest {
+    fn new(most: usize) -> Self {
+        Self {
+            sessions: Vec::new(),
+            most,
+        }
+    }
+
+    fn add(&mut self, session: Session) {
+        self.sessions.push(session);
+        // Sorting each time twice as many are there costs little in all.
+        if self.most > 0 && self.sessions.len() >= self.most.saturating_mul(2) {
+            self.cut();
+        }
+    }
+
+    fn cut(&mut self) {
+        self.sessions
+            .sort_by(|a, b| b.ended.cmp(&a.ended).then_with(|| a.id.cmp(&b.id)));
+        if self.most > 0 {
+            self.sessions.truncate(self.most);
+        }
+    }
+
+    fn in_order(mut self) -> Vec<Session> {
+        self.cut();
+        self.sessions
+    }
+}
+
+/// Sessions that are not in the database yet. They go there many at a time: a transaction
+/// waits for the disk at its end.
+struct Unsaved<'a> {
+    store: &'a Store,
+    rows: Vec<SessionRow>,
+    bytes: usize,
+}
+
+impl<'a> Unsaved<'a> {
+    /// How much waits for one transaction, in bytes of JSON.
+    const MOST: usize = 8 << 20;
+
+    fn new(store: &'a Store) -> Self {
+        Self {
+            store,
+            rows: Vec::new(),
+            bytes: 0,
+        }
+    }
+
+    fn add(&mut self, session: &Session) -> Result<(), GatherError> {
+        let row = row(session)?;
+        self.bytes += row.session.len();
+        self.rows.push(row);
+        if self.bytes >= Self::MOST {
+            self.save()?;
+        }
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<(), GatherError> {
+        self.store.save_sessions(&self.rows)?;
+        self.rows.clear();
+        self.bytes = 0;
+        Ok(())
     }
 }
 
@@ -120,6 +209,6 @@ fn row(session: &Session) -> Result<SessionRow, GatherError> {
         started: session.started,
         ended: session.ended,
         outcome: outcome.as_str().unwrap_or_default().to_owned(),
-        session: serde_json::to_value(session).map_err(encode)?,
+        session: serde_json::to_string(session).map_err(encode)?,
     })
 }

@@ -4,7 +4,7 @@
 //! gather ─▶ mine ─▶ split ─▶ assignment ─▶ training (replay · judge · the trainer) ─▶ stage ─▶ report
 //! ```
 //!
-//! [`cycle`] is the story; [`assignment`] gives each document its tasks, also those of the
+//! [`cycle`] is the story of a [`plan`]; [`assignment`] gives each document its tasks, also those of the
 //! [`used_skills`]; [`training`] hands one document and a [`replay`] environment to the
 //! trainer; [`stage`] turns what comes of it into a proposal, with its
 //! [`risk`]s, which [`auto_adopt`] adopts where configuration asks for it; [`housekeeping`] closes what nobody decided on. The pure parts: what a person's words
@@ -30,6 +30,7 @@ pub mod judge_reply;
 pub mod mine;
 pub mod observers;
 pub mod pattern;
+pub mod plan;
 pub mod replay;
 pub mod report;
 pub mod risk;

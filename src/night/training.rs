@@ -1,14 +1,14 @@
 //! Training one document of a night and staging what comes of it.
 
 use std::cmp::Ordering;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
 use skillopt_harvesters::{Agent, Session};
 use skillopt_staging::{Cost, StagingArea};
 
-use super::assignment::Scope;
+use super::assignment::{Scope, lies_in};
 use super::cycle::NightError;
 use super::document::{Document, DocumentKind};
 use super::event::{NightEvent, Watch};
@@ -119,7 +119,7 @@ impl Training<'_> {
         settings: Settings,
     ) -> Result<Trained, NightError> {
         let document = &trainee.document;
-        let prompts = Arc::new(Prompts::load(None)?.with(PROMPTS)?);
+        let prompts = Arc::new(Prompts::load(None, PROMPTS)?);
         let environment = ReplayEnvironment::new(ReplayParts {
             tasks: trainee.tasks.clone(),
             target: Arc::clone(&self.models.target),
@@ -303,7 +303,7 @@ fn companion(trainee: &Trainee, all: &[Trainee]) -> String {
         Scope::Under(folder) => trainee
             .tasks
             .iter()
-            .any(|task| Path::new(&task.project).starts_with(folder)),
+            .any(|task| lies_in(&task.project, folder)),
         _ => true,
     };
     let trained = trainee.document.kind;

@@ -116,3 +116,83 @@ fn collect(folder: &Path, below: &Path, depth: usize, found: &mut Vec<PathBuf>) 
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(home: &Path, name: &str) -> PathBuf {
+        let path = home.join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, "# S\n").unwrap();
+        path
+    }
+
+    #[test]
+    fn what_the_agent_itself_would_read_comes_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        let claude = write(home, "claude/skills/lint/SKILL.md");
+        let codex = write(home, "codex/skills/lint/SKILL.md");
+        let only = write(home, "codex/skills/only/SKILL.md");
+        let used = UsedSkills {
+            homes: vec![
+                (Agent::Claude, home.join("claude")),
+                (Agent::Codex, home.join("codex")),
+            ],
+            ..UsedSkills::default()
+        };
+        assert_eq!(used.find("lint", "", Agent::Claude), Lookup::Found(claude));
+        assert_eq!(used.find("lint", "", Agent::Codex), Lookup::Found(codex));
+        assert_eq!(used.find("only", "", Agent::Claude), Lookup::Found(only));
+        assert!(matches!(
+            used.find("lint", "", Agent::Pi),
+            Lookup::Ambiguous(_)
+        ));
+    }
+
+    #[test]
+    fn a_session_in_a_part_of_a_repository_reads_the_skills_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = folder.path();
+        std::fs::create_dir_all(home.join("repo/.git")).unwrap();
+        std::fs::create_dir_all(home.join("repo/part")).unwrap();
+        let whole = write(home, "repo/.claude/skills/ship/SKILL.md");
+        write(home, ".claude/skills/outside/SKILL.md");
+        write(home, "repo/skills/extra/SKILL.md");
+        let used = UsedSkills {
+            directories: vec!["../skills".into()],
+            ..UsedSkills::default()
+        };
+        let find = |name: &str| {
+            used.find(
+                name,
+                &home.join("repo/part").display().to_string(),
+                Agent::Pi,
+            )
+        };
+        assert_eq!(find("ship"), Lookup::Found(whole));
+        assert_eq!(find("outside"), Lookup::Missing);
+        assert!(
+            matches!(find("extra"), Lookup::Found(_)),
+            "relative to the project"
+        );
+    }
+
+    #[test]
+    fn references_are_markdown_files_and_no_links() {
+        let folder = tempfile::tempdir().unwrap();
+        let skill = write(folder.path(), "s/SKILL.md");
+        write(folder.path(), "s/references/b.md");
+        write(folder.path(), "s/references/a/deep.md");
+        write(folder.path(), "s/references/table.csv");
+        write(folder.path(), "s/references/1/2/3/4.md");
+        std::os::unix::fs::symlink(&skill, folder.path().join("s/references/link.md")).unwrap();
+        let found = references(&skill);
+        assert_eq!(
+            found,
+            ["references/a/deep.md", "references/b.md"].map(PathBuf::from)
+        );
+        assert!(references(&folder.path().join("none/SKILL.md")).is_empty());
+    }
+}

@@ -95,8 +95,8 @@ pub struct SessionRow {
     pub ended: Option<Timestamp>,
     /// `success`, `fail`, `mixed` or `unknown`.
     pub outcome: String,
-    /// The whole session.
-    pub session: Value,
+    /// The whole session, as JSON.
+    pub session: String,
 }
 
 /// The database.
@@ -173,7 +173,7 @@ impl Store {
                         row.started.map(|t| t.to_string()),
                         row.ended.map(|t| t.to_string()),
                         row.outcome,
-                        row.session.to_string(),
+                        row.session,
                     ])?;
                 }
             }
@@ -308,19 +308,18 @@ impl Store {
                 .query_map([since.map(|t| t.to_string())], RawSession::read)?
                 .collect::<rusqlite::Result<Vec<_>>>()
         })?;
-        rows.into_iter()
-            .map(|raw| {
-                Ok(SessionRow {
-                    session: self.decode(doing, &raw.session)?,
-                    started: raw.started.and_then(|t| t.parse().ok()),
-                    ended: raw.ended.and_then(|t| t.parse().ok()),
-                    agent: raw.agent,
-                    id: raw.id,
-                    project: raw.project,
-                    outcome: raw.outcome,
-                })
+        Ok(rows
+            .into_iter()
+            .map(|raw| SessionRow {
+                started: raw.started.and_then(|t| t.parse().ok()),
+                ended: raw.ended.and_then(|t| t.parse().ok()),
+                agent: raw.agent,
+                id: raw.id,
+                project: raw.project,
+                outcome: raw.outcome,
+                session: raw.session,
             })
-            .collect()
+            .collect())
     }
 
     fn night_row(&self, doing: &'static str, raw: RawNight) -> Result<NightRow, StoreError> {

@@ -1,8 +1,9 @@
 //! A document with a step's changes in it, and how it came about.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::patch::Patch;
+use super::update_mode::UpdateMode;
 use crate::skill::hash::skill_hash;
 use crate::skill::{Edit, EditReport, EditSummary, apply_patch};
 
@@ -45,6 +46,24 @@ impl Candidate {
             rewrite: None,
             change_summary: None,
         }
+    }
+
+    /// The short form of each item, for those who should know what was tried. An edit that did not
+    /// apply as it was asked for has a `status` (W-B3).
+    #[must_use]
+    pub fn short_forms(&self, mode: UpdateMode) -> Vec<Value> {
+        let mut forms: Vec<Value> = self
+            .patch
+            .items
+            .iter()
+            .map(|item| mode.short_form(item))
+            .collect();
+        for (form, report) in forms.iter_mut().zip(&self.reports) {
+            if !report.status.is_applied() || report.status.is_fallback() {
+                form["status"] = json!(report.status);
+            }
+        }
+        forms
     }
 
     /// Which edits applied, in numbers; `None` in the rewrite modes.

@@ -243,12 +243,6 @@ pub trait Environment: Send + Sync {
     /// The items of a split, in their fixed order.
     fn items(&self, split: Split) -> &[Item];
 
-    /// How many attempts may run at once. The gate scores in waves of at least this many, so that
-    /// stopping early costs no time.
-    fn parallelism(&self) -> usize {
-        8
-    }
-
     /// What the analysts should know about this environment's failures, beyond the general
     /// instructions; `None` when there is nothing to add.
     fn analyst_guidance(&self) -> Option<&str> {

@@ -7,6 +7,10 @@ use super::environment::{Environment, Item, Missing, Outcome, Rollout};
 use super::error::TrainError;
 use super::event::{Event, Observers};
 
+/// The sample label of a skill's first scoring on an item. Whoever scores a skill for a decision or
+/// a result asks for this draw first (the gate, the test, `eval`), so that none is made twice.
+pub const FIRST_DRAW: &str = "first";
+
 /// Means over measured rollouts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Scores {

@@ -228,6 +228,14 @@ pub trait Observer: Send {
     /// # Errors
     /// When the observer could not keep what it must keep; the run stops with this error.
     fn observe(&mut self, event: &Event<'_>) -> io::Result<()>;
+
+    /// Waits until what it was told is kept for good, if that takes a while.
+    ///
+    /// # Errors
+    /// As [`Observer::observe`].
+    fn settle(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The observers of a run, told in the order in which they were added.
@@ -248,10 +256,20 @@ impl Observers {
     /// # Errors
     /// The first observer's error.
     pub fn emit(&self, event: &Event<'_>) -> io::Result<()> {
-        let mut observers = self
-            .0
+        self.all().iter_mut().try_for_each(|o| o.observe(event))
+    }
+
+    /// Waits until all of them have kept what they were told.
+    ///
+    /// # Errors
+    /// The first observer's error.
+    pub fn settle(&self) -> io::Result<()> {
+        self.all().iter_mut().try_for_each(|o| o.settle())
+    }
+
+    fn all(&self) -> std::sync::MutexGuard<'_, Vec<Box<dyn Observer>>> {
+        self.0
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        observers.iter_mut().try_for_each(|o| o.observe(event))
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

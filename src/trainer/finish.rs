@@ -7,16 +7,14 @@ use super::Trained;
 use super::Trainer;
 use super::environment::{Environment, Split};
 use super::error::TrainError;
+use super::evaluation::FIRST_DRAW;
 use super::evaluation::{Evaluation, Scores};
 use super::event::Event;
 use super::first;
-use super::gate::{SELECTION_SAMPLE, means};
+use super::gate::means;
 use super::state::{Scored, State};
 use super::summary::{Measured, Summary};
 use crate::skill::hash::skill_hash;
-
-/// Test results are one draw per skill.
-const TEST_SAMPLE: &str = "test";
 
 impl<E: Environment> Trainer<'_, E> {
     /// Validates, measures, adds up, and says that the run is over.
@@ -48,6 +46,7 @@ impl<E: Environment> Trainer<'_, E> {
             summary: &summary,
             best_skill: &state.best.skill,
         })?;
+        self.observers.settle()?;
         Ok(Trained { state, summary })
     }
 
@@ -63,7 +62,7 @@ impl<E: Environment> Trainer<'_, E> {
             let dir = "final_selection_eval";
             let items = self.selection_items();
             let skill = &state.current.skill;
-            let evaluation = self.evaluate(items, skill, SELECTION_SAMPLE, dir).await;
+            let evaluation = self.evaluate(items, skill, FIRST_DRAW, dir).await;
             match self.unless_outage(evaluation, dir)? {
                 Some(e) if e.coverage() >= self.settings.coverage_floor => {
                     state.selections.insert(hash.clone(), e.item_scores());
@@ -121,7 +120,7 @@ impl<E: Environment> Trainer<'_, E> {
             self.environment.items(Split::Test),
             self.settings.test_items,
         );
-        self.evaluate(items, skill, TEST_SAMPLE, dir).await
+        self.evaluate(items, skill, FIRST_DRAW, dir).await
     }
 
     fn tested(&self, dir: &str, evaluation: &Evaluation) -> Result<(), TrainError> {

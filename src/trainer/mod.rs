@@ -60,15 +60,17 @@ pub mod update;
 pub mod update_mode;
 mod usage;
 pub mod verdict;
+mod writer;
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use environment::{Environment, Item, Split};
 use error::TrainError;
+use evaluation::FIRST_DRAW;
 use evaluation::{Evaluation, Evaluator};
 use event::{Event, Observers};
-use gate::{Gate, SELECTION_SAMPLE};
+use gate::Gate;
 use optimizer::Optimizer;
 use prompt::Prompts;
 use reflect::SkillAware;
@@ -177,6 +179,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
             prompts: &self.prompts,
             mode: self.settings.update_mode,
             meta_skill,
+            document_tokens: self.settings.document_tokens,
         }
     }
 
@@ -208,7 +211,7 @@ impl<'a, E: Environment> Trainer<'a, E> {
         let dir = "selection_eval_baseline";
         let skill = state.current.skill.clone();
         let items = self.selection_items();
-        let evaluation = self.evaluate(items, &skill, SELECTION_SAMPLE, dir).await?;
+        let evaluation = self.evaluate(items, &skill, FIRST_DRAW, dir).await?;
         let scores = match evaluation.scores() {
             Some(scores) if evaluation.coverage() >= self.settings.coverage_floor => scores,
             _ => {

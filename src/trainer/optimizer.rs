@@ -11,8 +11,6 @@ use crate::model::{CallError, CallErrorKind, ChatModel, ChatRequest};
 
 /// Most tokens of a reply (engine 8.2, 9, 10).
 pub const REPLY_TOKENS: u32 = 16_384;
-/// Most tokens of a reply that holds whole documents.
-pub const DOCUMENT_TOKENS: u32 = 64_000;
 /// Most tokens of a consolidation of notes (engine 17).
 pub const NOTES_TOKENS: u32 = 4_096;
 
@@ -26,6 +24,8 @@ pub struct Optimizer<'a> {
     pub mode: UpdateMode,
     /// The memory of earlier epochs (engine 16); blank when there is none.
     pub meta_skill: &'a str,
+    /// Most tokens of a reply that holds a whole document.
+    pub document_tokens: u32,
 }
 
 /// One question.
@@ -95,7 +95,7 @@ impl Optimizer<'_> {
     #[must_use]
     pub fn items_tokens(&self) -> u32 {
         match self.mode {
-            UpdateMode::FullRewriteMinibatch => DOCUMENT_TOKENS,
+            UpdateMode::FullRewriteMinibatch => self.document_tokens,
             UpdateMode::Patch | UpdateMode::RewriteFromSuggestions => REPLY_TOKENS,
         }
     }

@@ -5,6 +5,7 @@
 //! single pass, so text that is put in is never expanded again (what somebody else wrote stays
 //! data), and it goes in between tags that the system text declares to be material.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use minijinja::{Environment, UndefinedBehavior, Value};
@@ -13,6 +14,9 @@ use super::error::TrainError;
 use crate::model::{INTERNAL_CALL_MARKER, Message, Speaker};
 
 const SEPARATOR: &str = "=== user ===";
+
+/// Largest file of a prompt, in bytes.
+const MOST_BYTES: u64 = 1 << 20;
 
 /// Every template: its name and its text.
 const TEMPLATES: &[(&str, &str)] = &[
@@ -56,22 +60,51 @@ const TEMPLATES: &[(&str, &str)] = &[
 /// The templates of a run.
 pub struct Prompts {
     templates: Environment<'static>,
+    digest: String,
+}
+
+/// The `.md` files of a folder of prompts, by name without the ending.
+fn replacements(folder: &Path) -> Result<BTreeMap<String, String>, TrainError> {
+    let unreadable = |error: std::io::Error| {
+        TrainError::Setup(format!("the folder of prompts cannot be read: {error}"))
+    };
+    let mut found = BTreeMap::new();
+    for entry in fs_err::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        let name = path.file_stem().and_then(|name| name.to_str());
+        if let Some(name) = name
+            && path.extension().is_some_and(|ending| ending == "md")
+        {
+            let text = skillopt_files::read_text(&path, MOST_BYTES)
+                .map_err(|error| TrainError::Setup(error.to_string()))?;
+            found.insert(name.to_owned(), text);
+        }
+    }
+    Ok(found)
 }
 
 impl Prompts {
-    /// The compiled-in templates, with those found as `<name>.md` in `folder` put in their place.
+    /// The compiled-in templates and the environment's `own`, pairs of a name and a text, with
+    /// those found as `<name>.md` in `folder` put in their place.
     ///
     /// # Errors
-    /// When a file cannot be read or is no template.
-    pub fn load(folder: Option<&Path>) -> Result<Self, TrainError> {
+    /// When the folder or a file cannot be read, when a file is no template, and when a `.md` file
+    /// has the name of no template, so that a misspelt name is not passed over.
+    pub fn load(
+        folder: Option<&Path>,
+        own: &[(&'static str, &'static str)],
+    ) -> Result<Self, TrainError> {
         let mut templates = Environment::new();
         templates.set_undefined_behavior(UndefinedBehavior::Strict);
         templates.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
-        for (name, builtin) in TEMPLATES {
-            let text = match folder.map(|folder| folder.join(format!("{name}.md"))) {
-                Some(path) if path.exists() => fs_err::read_to_string(path)?,
-                _ => (*builtin).to_owned(),
-            };
+        let mut replaced = folder.map(replacements).transpose()?.unwrap_or_default();
+        let mut digest = blake3::Hasher::new();
+        for (name, builtin) in TEMPLATES.iter().chain(own) {
+            let text = replaced
+                .remove(*name)
+                .unwrap_or_else(|| (*builtin).to_owned());
+            digest.update(&(text.len() as u64).to_le_bytes());
+            digest.update(text.as_bytes());
             templates
                 .add_template_owned(*name, text)
                 .map_err(|source| TrainError::Prompt {
@@ -79,23 +112,23 @@ impl Prompts {
                     source,
                 })?;
         }
-        Ok(Self { templates })
+        if let Some(name) = replaced.into_keys().next() {
+            let names: Vec<&str> = TEMPLATES.iter().chain(own).map(|(name, _)| *name).collect();
+            return Err(TrainError::Setup(format!(
+                "{name}.md in the folder of prompts replaces nothing; the prompts are {}",
+                names.join(", ")
+            )));
+        }
+        Ok(Self {
+            templates,
+            digest: digest.finalize().to_hex().to_string(),
+        })
     }
 
-    /// These templates and `more`, pairs of a name and a text.
-    ///
-    /// # Errors
-    /// When a text is no template.
-    pub fn with(mut self, more: &[(&'static str, &'static str)]) -> Result<Self, TrainError> {
-        for (name, text) in more {
-            self.templates
-                .add_template(name, text)
-                .map_err(|source| TrainError::Prompt {
-                    name: (*name).to_owned(),
-                    source,
-                })?;
-        }
-        Ok(self)
+    /// Hex digest of every template: two runs with equal ones were asked with the same prompts.
+    #[must_use]
+    pub fn digest(&self) -> &str {
+        &self.digest
     }
 
     /// A template as plain text.

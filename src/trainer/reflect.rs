@@ -2,7 +2,8 @@
 //! patches (engine 8).
 
 use futures::future::join_all;
-use minijinja::context;
+use minijinja::value::Serde;
+use minijinja::{Value as Context, context};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -247,6 +248,16 @@ fn minibatches<'a>(rollouts: &'a [Rollout], reflection: &Reflection<'_>) -> Vec<
     groups
 }
 
+/// An attempt in short, for templates of people whose models cannot read whole trajectories.
+fn attempt(rollout: &Rollout) -> Context {
+    context! {
+        task => &rollout.task_description,
+        response => &rollout.response,
+        fail_reason => &rollout.fail_reason,
+        fields => Context::from(Serde(&rollout.fields)),
+    }
+}
+
 async fn analyse(
     optimizer: &Optimizer<'_>,
     reflection: &Reflection<'_>,
@@ -259,6 +270,7 @@ async fn analyse(
         history => reflection.history,
         skill_aware => reflection.skill_aware.covers(group.side, optimizer.mode),
         trajectories => group.trajectories.clone(),
+        attempts => group.rollouts.iter().map(|rollout| attempt(rollout)).collect::<Vec<_>>(),
     };
     let sample = format!("{}/{}", reflection.dir, group.name);
     optimizer

@@ -7,10 +7,11 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use skillopt_files::{Options, append_line, write_atomic, write_atomic_json};
+use skillopt_files::{Options, append_line, write_atomic};
 
 use super::candidate::Candidate;
 use super::environment::Rollout;
@@ -20,6 +21,7 @@ use super::recover;
 use super::score::{Bucket, task_type_buckets};
 use super::state::State;
 use super::update_mode::UpdateMode;
+use super::writer::Writer;
 use crate::skill::EditReport;
 
 /// Version of `runtime_state.json`.
@@ -29,9 +31,10 @@ const FORMAT: u32 = 1;
 const MAX_STATE_BYTES: u64 = 256 << 20;
 
 /// The directory of one run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct RunDir {
     root: PathBuf,
+    writer: Arc<Writer>,
 }
 
 /// `runtime_state.json`: the original's keys, and the whole [`State`] beside them.
@@ -58,6 +61,7 @@ impl RunDir {
         fs_err::create_dir_all(root)?;
         Ok(Self {
             root: root.to_owned(),
+            writer: Arc::new(Writer::start()?),
         })
     }
 
@@ -169,40 +173,71 @@ impl RunDir {
             if !rollout.conversation.is_empty() {
                 let text = serde_json::to_string_pretty(&rollout.conversation)
                     .map_err(io::Error::other)?;
-                self.artefact(&format!("{item}/conversation.json"), &text)?;
+                self.artefact(&format!("{item}/conversation.json"), text)?;
             }
             for (name, text) in [
                 ("target_system_prompt.txt", &rollout.target_system_prompt),
                 ("target_user_prompt.txt", &rollout.target_user_prompt),
             ] {
                 if !text.is_empty() {
-                    self.artefact(&format!("{item}/{name}"), text)?;
+                    self.artefact(&format!("{item}/{name}"), text.clone())?;
                 }
             }
         }
-        self.artefact(&format!("{dir}/results.jsonl"), &rows)
+        self.artefact(&format!("{dir}/results.jsonl"), rows)
     }
 
     /// What rollouts leave: thousands of files that the journal can make again.
-    fn artefact(&self, name: &str, text: &str) -> io::Result<()> {
-        let options = Options {
-            create_parents: true,
-            volatile: true,
-            ..Options::default()
-        };
-        write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
+    fn artefact(&self, name: &str, text: String) -> io::Result<()> {
+        self.write(name, text.into_bytes(), true)
     }
 
     fn text(&self, name: &str, text: &str) -> io::Result<()> {
-        let options = Options {
-            create_parents: true,
-            ..Options::default()
-        };
-        write_atomic(&self.root.join(name), text.as_bytes(), options).map_err(io::Error::other)
+        self.write(name, text.as_bytes().to_vec(), false)
     }
 
     fn json(&self, name: &str, value: &(impl Serialize + ?Sized)) -> io::Result<()> {
-        write_atomic_json(&self.root.join(name), &value).map_err(io::Error::other)
+        let mut bytes = serde_json::to_vec_pretty(value).map_err(io::Error::other)?;
+        bytes.push(b'\n');
+        self.write(name, bytes, false)
+    }
+
+    fn write(&self, name: &str, bytes: Vec<u8>, volatile: bool) -> io::Result<()> {
+        let path = self.root.join(name);
+        let options = Options {
+            create_parents: true,
+            volatile,
+            ..Options::default()
+        };
+        self.writer
+            .write(move || write_atomic(&path, &bytes, options).map_err(io::Error::other))
+    }
+
+    fn line(&self, name: &str, line: &Value) -> io::Result<()> {
+        let (path, line) = (self.root.join(name), line.to_string());
+        self.writer
+            .write(move || append_line(&path, &line, false).map_err(io::Error::other))
+    }
+
+    /// Adds a line to a file with one line a step; a step that runs again replaces its line.
+    fn line_of_step(&self, name: &str, line: Value) -> io::Result<()> {
+        let path = self.root.join(name);
+        self.writer.write(move || {
+            let before = match skillopt_files::read_text(&path, MAX_STATE_BYTES) {
+                Err(error) if error.is_not_found() => String::new(),
+                read => read.map_err(io::Error::other)?,
+            };
+            let of_other_step = |text: &&str| {
+                serde_json::from_str(text).is_ok_and(|other: Value| other["step"] != line["step"])
+            };
+            let mut text = String::new();
+            for line in before.lines().filter(of_other_step) {
+                text += line;
+                text.push('\n');
+            }
+            text += &format!("{line}\n");
+            write_atomic(&path, text.as_bytes(), Options::default()).map_err(io::Error::other)
+        })
     }
 }
 
@@ -260,7 +295,7 @@ impl Observer for RunDir {
                     &mut line,
                     serde_json::to_value(decision).map_err(io::Error::other)?,
                 );
-                self.line("lr_history.jsonl", &line)?;
+                self.line_of_step("lr_history.jsonl", line)?;
             }
             Event::NotesFlushed {
                 dir,
@@ -302,6 +337,10 @@ impl Observer for RunDir {
         }
         self.record(event)
     }
+
+    fn settle(&mut self) -> io::Result<()> {
+        self.writer.settle()
+    }
 }
 
 impl RunDir {
@@ -316,10 +355,6 @@ impl RunDir {
             object.insert("at".to_owned(), json!(jiff::Timestamp::now().to_string()));
         }
         self.line("events.jsonl", &line)
-    }
-
-    fn line(&self, name: &str, line: &Value) -> io::Result<()> {
-        append_line(&self.root.join(name), &line.to_string(), false).map_err(io::Error::other)
     }
 }
 

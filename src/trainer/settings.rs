@@ -31,6 +31,8 @@ pub struct Settings {
     pub failure_only: bool,
     /// What analysts propose.
     pub update_mode: UpdateMode,
+    /// Most tokens of a reply that holds a whole document.
+    pub document_tokens: u32,
     /// Who decides how many items a step applies.
     pub lr_control: LrControl,
     /// How the edit budget of a step falls over the run.
@@ -90,6 +92,7 @@ impl Default for Settings {
             merge_batch_size: 8,
             failure_only: false,
             update_mode: UpdateMode::Patch,
+            document_tokens: 64_000,
             lr_scheduler: LrScheduler::Constant,
             edit_budget: 4,
             min_edit_budget: 2,

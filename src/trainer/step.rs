@@ -261,11 +261,7 @@ impl<E: Environment> Trainer<'_, E> {
         let rows: Vec<_> = measured().map(Rollout::row).collect();
         let rejected = work.action() == GateAction::Reject;
         let verdict = work.verdict.as_ref().filter(|_| rejected);
-        let edits = work
-            .candidate
-            .as_ref()
-            .filter(|_| rejected)
-            .map(|candidate| &candidate.patch.items);
+        let candidate = work.candidate.as_ref().filter(|_| rejected);
         BufferEntry {
             step: plan.step as usize,
             action: work.action().name().to_owned(),
@@ -273,12 +269,11 @@ impl<E: Environment> Trainer<'_, E> {
             n_fail: measured().filter(|rollout| rollout.failed()).count(),
             failure_patterns: failure_patterns(&rows, &descriptions(&work.replies)),
             score_before: verdict.map(|verdict| verdict.current_score),
-            score_after: verdict.and_then(|verdict| verdict.candidate_score.or(verdict.bound)),
-            rejected_edits: edits
-                .into_iter()
-                .flatten()
-                .map(|item| self.settings.update_mode.short_form(item))
-                .collect(),
+            score_after: verdict.and_then(|verdict| verdict.candidate_score),
+            score_at_most: verdict.and_then(|verdict| verdict.bound),
+            rejected_edits: candidate
+                .map(|candidate| candidate.short_forms(self.settings.update_mode))
+                .unwrap_or_default(),
         }
     }
 }

@@ -34,8 +34,11 @@ pub struct BufferEntry {
     /// The rejected candidate's gate score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub score_after: Option<f64>,
-    /// The short form of every item of a rejected candidate; `status` says whether an edit had
-    /// been applied at all.
+    /// The most that it could still have reached, when scoring stopped before it had a score.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub score_at_most: Option<f64>,
+    /// The short form of every item of a rejected candidate; `status` says what became of an edit
+    /// that did not apply as it was asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rejected_edits: Vec<Value>,
 }
@@ -73,8 +76,19 @@ fn render_entry(text: &mut String, entry: &BufferEntry) {
             pattern.task_ids.join(", ")
         );
     }
-    if let (Some(before), Some(after)) = (entry.score_before, entry.score_after) {
-        let _ = writeln!(text, "Selection score went from {before} to {after}.");
+    if let Some(before) = entry.score_before {
+        match (entry.score_after, entry.score_at_most) {
+            (Some(after), _) => {
+                let _ = writeln!(text, "Selection score went from {before} to {after}.");
+            }
+            (None, Some(bound)) => {
+                let _ = writeln!(
+                    text,
+                    "Selection score went from {before} to at most {bound}."
+                );
+            }
+            (None, None) => {}
+        }
     }
     if !entry.rejected_edits.is_empty() {
         text.push_str("Rejected; do not propose these again:\n");
@@ -134,13 +148,14 @@ mod tests {
             }],
             score_before: Some(0.5),
             score_after: Some(0.25),
+            score_at_most: None,
             rejected_edits: vec![
-                json!({"op": "replace", "target": "old", "content": "new", "status": "applied_replace"}),
+                json!({"op": "replace", "target": "old", "content": "new", "status": "skipped_replace_target_not_found"}),
             ],
         };
         let text = render(&[entry]);
         assert!(text.contains("Step 3: REJECT (5/8 rollouts failed)"));
-        assert!(text.contains("- [replace] at: old → new [applied_replace]"));
+        assert!(text.contains("- [replace] at: old → new [skipped_replace_target_not_found]"));
         assert_eq!(render(&[]), "");
     }
 }

@@ -101,8 +101,19 @@ pub struct Summary {
     pub token_summary: BTreeMap<String, Usage>,
     /// The same by role and stage, with money where prices are known.
     pub costs: Costs,
+    /// Target calls that the run had no need to make.
+    pub target_calls_saved: CallsSaved,
     /// Seconds of this process.
     pub total_wall_time_s: f64,
+}
+
+/// Target calls that a run had no need to make.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct CallsSaved {
+    /// Selection attempts whose result could not have changed the gate's decision.
+    pub early_stop: usize,
+    /// Replies that another run had paid for.
+    pub cache: u64,
 }
 
 /// What was measured of a run besides its history.
@@ -192,6 +203,14 @@ impl Summary {
             ),
             token_summary: state.usage.clone(),
             costs: costs(&state.usage, prices),
+            target_calls_saved: CallsSaved {
+                early_stop: state
+                    .history
+                    .iter()
+                    .filter_map(|record| record.selection_calls_saved)
+                    .sum(),
+                cache: state.usage.values().map(|usage| usage.cached_calls).sum(),
+            },
             total_wall_time_s: wall_time_s,
         }
     }

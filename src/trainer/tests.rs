@@ -1,7 +1,9 @@
 //! Whole runs over a toy environment: an item passes when the skill has every string that it needs.
 
+mod contents;
 mod faults;
 mod modes;
+mod obstacles;
 mod order;
 mod recovery;
 mod world;
@@ -111,7 +113,7 @@ async fn train(toy: &Toy, script: &str, settings: Settings, observers: Observers
     let meter = Arc::new(Meter::default());
     let model = Arc::new(Scripted::from_text("test", script).unwrap());
     let optimizer = Arc::new(Metered::new(model, Role::Optimizer, meter.clone()));
-    let prompts = Arc::new(Prompts::load(None).unwrap());
+    let prompts = Arc::new(Prompts::load(None, &[]).unwrap());
     let trainer = Trainer::new(toy, optimizer, meter, prompts, settings, observers).unwrap();
     trainer
         .train(State::new("# Skill\n".to_owned()))
@@ -246,7 +248,7 @@ async fn a_run_that_cannot_be_recorded_stops() {
     let mut observers = Observers::default();
     observers.add(FailsAfter(3));
     let model = Arc::new(Scripted::from_text("test", SCRIPT).unwrap());
-    let prompts = Arc::new(Prompts::load(None).unwrap());
+    let prompts = Arc::new(Prompts::load(None, &[]).unwrap());
     let trainer = Trainer::new(
         &toy,
         model,

@@ -6,9 +6,9 @@ use super::attribution::{Attribution, LeaveOneOut, plan as leave_one_out};
 use super::candidate::Candidate;
 use super::environment::{Environment, Item, Rollout};
 use super::error::TrainError;
-use super::evaluation::{Scores, mean};
+use super::evaluation::{FIRST_DRAW, Scores, mean};
 use super::event::Event;
-use super::gate::{Judged, SELECTION_SAMPLE, means};
+use super::gate::{Judged, means};
 use super::microbatch::Studied;
 use super::patch::Patch;
 use super::plan::StepPlan;
@@ -189,7 +189,7 @@ impl<E: Environment> Trainer<'_, E> {
             let evaluator = self.evaluator(&dir);
             let items = self.selection_items();
             let evaluation = evaluator
-                .evaluate(items, &candidate.skill, SELECTION_SAMPLE)
+                .evaluate(items, &candidate.skill, FIRST_DRAW)
                 .await?;
             let scores = evaluation.item_scores();
             state.selections.insert(candidate.hash.clone(), scores);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::candidate::Candidate;
 use super::error::TrainError;
-use super::optimizer::{DOCUMENT_TOKENS, Optimizer, Question};
+use super::optimizer::{Optimizer, Question};
 use super::optimizer_reply::{Rewrite, rewrite};
 use super::patch::Patch;
 use super::update_mode::UpdateMode;
@@ -60,7 +60,7 @@ async fn rewrite_from_suggestions(
             history => history,
         },
         sample: &format!("{dir}/rewrite"),
-        max_tokens: DOCUMENT_TOKENS,
+        max_tokens: optimizer.document_tokens,
     };
     let Some(reply) = optimizer.ask(question).await?.value() else {
         return Ok(None);

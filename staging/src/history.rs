@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use jiff::Timestamp;
 use serde::Serialize;
 
-use crate::adoption::ledger::{Ledger, OperationKind};
+use crate::adoption::ledger::{Approver, Ledger, OperationKind};
 use crate::area::StagingArea;
 use crate::decision::Closing;
 use crate::error::Result;
@@ -59,6 +59,8 @@ pub enum HistoryEvent {
         adoption: String,
         /// The proposal.
         proposal: String,
+        /// Who let it happen.
+        by: Approver,
     },
     /// An operation was undone.
     Reverted {
@@ -149,6 +151,7 @@ impl StagingArea {
                     _ => HistoryEvent::Adopted {
                         adoption: operation.id.clone(),
                         proposal: adopted.proposal.clone(),
+                        by: operation.by,
                     },
                 };
                 entries.push(HistoryEntry {

@@ -78,6 +78,8 @@ kinds! {
     ProposalChanged = "proposal_changed",
     /// Nobody accepted the proposal.
     ProposalNotAccepted = "proposal_not_accepted",
+    /// The proposal is not one that may be adopted without a person.
+    NeedsPerson = "needs_person",
     /// The text has a risk that only a person may accept.
     RiskNeedsPerson = "risk_needs_person",
     /// The proposal was superseded or expired.

@@ -93,6 +93,23 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
             .all(|item| item["support_count"].as_u64() >= Some(1)),
         "has_null" => strings_of_null(input),
         "says_no_none" => !ours.to_string().contains("None") && !ours.to_string().contains("null"),
+        // Records.
+        "edit_has_other_fields" => input["dict"].as_object().is_some_and(|dict| {
+            let known = [
+                "op",
+                "content",
+                "target",
+                "support_count",
+                "source_type",
+                "merge_level",
+            ];
+            let origin = ["update_origin", "update_target"];
+            dict.keys()
+                .any(|key| !known.contains(&key.as_str()) && !origin.contains(&key.as_str()))
+        }),
+        "patch_has_other_items" => input["dict"]["edits"]
+            .as_array()
+            .is_some_and(|items| items.iter().any(|item| !item.is_object())),
         // JSON in replies.
         "array_expected" => {
             vector.expected_with_repair.as_ref().unwrap_or(expected)["value"].is_array()

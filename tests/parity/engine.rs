@@ -30,6 +30,7 @@ pub(super) const GROUPS: &[Group] = &[
     group("engine/merge", merge),
     group("engine/normalise_patches", normalise_patches),
     group("engine/update_modes", update_modes),
+    group("engine/types_roundtrip", types_roundtrip),
 ];
 
 pub(super) fn text(value: &Value, key: &str) -> String {
@@ -381,5 +382,26 @@ fn update_modes(vector: &Vector) -> Value {
             json!({"summary": mode.short_form(input["item"].as_object().expect("an item"))})
         }
         other => panic!("no such function: {other:?}"),
+    }
+}
+
+/// Edits and patches stay the JSON that they came as; what is read out of them is compared.
+fn types_roundtrip(vector: &Vector) -> Value {
+    let dict = &vector.input["dict"];
+    match vector.input["type"].as_str() {
+        Some("Edit") => match Edit::from_value(dict) {
+            Ok(edit) => {
+                let mut fields = dict.as_object().cloned().unwrap_or_default();
+                fields.insert("op".to_owned(), json!(edit.op.name()));
+                fields.insert("content".to_owned(), json!(edit.content));
+                fields.retain(|key, value| key != "target" || value != "");
+                json!({"dict": fields})
+            }
+            Err(error) => refused(error),
+        },
+        Some("Patch") => {
+            json!({"dict": Patch::from_value(UpdateMode::Patch, dict).to_value(UpdateMode::Patch)})
+        }
+        _ => Value::Null,
     }
 }

@@ -326,8 +326,10 @@ impl Observer for Process {
                 _ => false,
             }
         };
+        self.run.settle()?;
         let before = fs::read(self.state_file()).ok();
         self.run.observe(event)?;
+        self.run.settle()?;
         if dies {
             // Everything of the commit is on disk but its last file.
             match before {

@@ -80,7 +80,7 @@ impl Stage {
                 replies: Mutex::new(replies.into()),
                 calls: Mutex::default(),
             },
-            prompts: Prompts::load(None).expect("the prompts compile"),
+            prompts: Prompts::load(None, &[]).expect("the prompts compile"),
             mode: UpdateMode::parse(&text(input, "update_mode")).expect("a mode"),
         }
     }
@@ -91,6 +91,7 @@ impl Stage {
             prompts: &self.prompts,
             mode: self.mode,
             meta_skill: "",
+            document_tokens: 64_000,
         }
     }
 

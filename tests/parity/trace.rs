@@ -195,7 +195,7 @@ fn process(
         &toy,
         Arc::new(ByStage(script.clone())),
         Arc::new(Meter::default()),
-        Arc::new(Prompts::load(None).expect("the prompts compile")),
+        Arc::new(Prompts::load(None, &[]).expect("the prompts compile")),
         settings,
         observers,
     )
@@ -459,24 +459,33 @@ fn early_stopping_decides_the_same_with_less() {
         assert_eq!(decisions(&full), decisions(&early), "{}", vector.name);
         assert_eq!(full["skills"], early["skills"], "{}", vector.name);
         assert_eq!(full["best_skill"], early["best_skill"], "{}", vector.name);
-        let attempts = |run: &Value| -> usize {
+        let attempts = |run: &Value, action: &str| -> usize {
+            let of_action = |dir: &str| {
+                let steps = run["history"].as_array().into_iter().flatten();
+                let of_step = |record: &&Value| {
+                    record["step"]
+                        .as_u64()
+                        .is_some_and(|step| dir == format!("steps/step_{step:04}/selection_eval"))
+                };
+                steps
+                    .filter(of_step)
+                    .any(|record| record["action"] == action)
+            };
             let events = run["events"].as_array().into_iter().flatten();
-            let scored = events.filter(|event| {
-                event["dir"]
-                    .as_str()
-                    .is_some_and(|dir| dir.ends_with("/selection_eval"))
-            });
-            scored
+            events
+                .filter(|event| event["dir"].as_str().is_some_and(of_action))
                 .filter_map(|event| event["item_ids"].as_array())
                 .map(Vec::len)
                 .sum()
         };
-        if attempts(&full) > 0 {
-            shares.push(attempts(&early) as f64 / attempts(&full) as f64);
+        let rejected = attempts(&full, "reject");
+        if rejected > 0 {
+            shares.push(attempts(&early, "reject") as f64 / rejected as f64);
         }
     }
     shares.sort_by(f64::total_cmp);
     if let Some(median) = shares.get(shares.len() / 2) {
-        println!("selection attempts with early stopping: {median:.2} of all in the median");
+        println!("attempts at rejected candidates: {median:.2} of all in the median");
+        assert!(*median <= 0.6, "{median}");
     }
 }

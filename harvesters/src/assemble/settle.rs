@@ -4,9 +4,9 @@ use std::sync::LazyLock;
 
 use regex::RegexSet;
 
-use crate::feedback::{self, Before};
+use crate::feedback::{self, Asked, Before};
 use crate::path;
-use crate::redact::Door;
+use crate::redact::{Door, Words};
 use crate::session::{
     CallStatus, CommandRun, Feedback, Prompt, PromptKind, Session, SkillTrigger, SkillUse,
     ToolCall, Turn, TurnEnd,
@@ -73,6 +73,36 @@ fn settle_command(
     command.verification = verify::judge(&command.text, ended, output);
 }
 
+/// Words of which one is in every text that a sign is found in.
+const SIGN_WORDS: &[&str] = &[
+    "previous instructions",
+    "previous prompts",
+    "previous rules",
+    "prior instructions",
+    "prior prompts",
+    "prior rules",
+    "above instructions",
+    "above prompts",
+    "above rules",
+    "earlier instructions",
+    "earlier prompts",
+    "earlier rules",
+    "you are now ",
+    "instruction:",
+    "instructions:",
+    "do not tell the user",
+    "do not inform the user",
+    "do not mention this to the user",
+    "do not mention it to the user",
+    "system>",
+    "system-reminder>",
+    "assistant>",
+    "instructions>",
+    "as an ai",
+    "dear a",
+    "attention",
+];
+
 /// Text in tool results that tries to speak to the agent. It is kept, but marked.
 fn reads_like_instructions(text: &str) -> bool {
     static SIGNS: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -86,13 +116,21 @@ fn reads_like_instructions(text: &str) -> bool {
         ])
         .unwrap_or_else(|_| RegexSet::empty())
     });
-    SIGNS.is_match(text)
+    static WORDS: LazyLock<Option<Words>> = LazyLock::new(|| Words::new(SIGN_WORDS));
+    // Letters that the patterns take for an `s` and a `k`, and words cannot.
+    let has = |letter: &str| memchr::memmem::find(text.as_bytes(), letter.as_bytes()).is_some();
+    let disguised = || !text.is_ascii() && (has("\u{17f}") || has("\u{212a}"));
+    let possible = WORDS
+        .as_ref()
+        .is_none_or(|words| words.any(text.as_bytes()) || disguised());
+    possible && SIGNS.is_match(text)
 }
 
 /// Prompts that judge what was done before them.
 pub(super) fn feedback_of(turns: &[Turn]) -> Vec<Feedback> {
     let mut found = Vec::new();
-    let mut earlier: Vec<&str> = Vec::new();
+    let mut asked = Asked::default();
+    let mut earlier = 0;
     for (index, turn) in turns.iter().enumerate() {
         let persons = turn.prompts.iter().filter(|prompt| prompt.kind.by_person());
         for (position, prompt) in persons.enumerate() {
@@ -106,21 +144,22 @@ pub(super) fn feedback_of(turns: &[Turn]) -> Vec<Feedback> {
                 !steering && index > 0 && turns[index - 1].end == TurnEnd::Interrupted;
             let before = Before {
                 interrupted,
-                prompts: &earlier,
+                asked: Some(&asked),
             };
-            let judged = (!earlier.is_empty() && prompt.kind != PromptKind::SlashCommand)
+            let judged = (earlier > 0 && prompt.kind != PromptKind::SlashCommand)
                 .then(|| feedback::judge(&prompt.text, before))
                 .flatten();
             if let (Some(polarity), Some(about_turn)) = (judged, about) {
                 found.push(Feedback {
-                    prompt_index: earlier.len(),
+                    prompt_index: earlier,
                     about_turn,
                     polarity,
                     text: prompt.text.clone(),
                     place: prompt.place,
                 });
             }
-            earlier.push(&prompt.text);
+            asked.add(&prompt.text);
+            earlier += 1;
         }
     }
     found

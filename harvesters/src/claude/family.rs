@@ -8,6 +8,7 @@ use rayon::prelude::*;
 
 use crate::harvest::Run;
 use crate::report::SkipReason;
+use crate::stamp::{FileMemory, HEAD_BYTES, head_hash};
 use crate::walk::Found;
 
 use super::row::key;
@@ -28,14 +29,20 @@ pub(super) struct Related {
 const HEAD: u64 = 128 * 1024;
 
 /// Groups files that share a record id or a message id near their beginning: copies
-/// always repeat the conversation from its start.
-pub(super) fn families(files: Vec<Found>) -> Vec<Vec<Found>> {
-    if files.len() < 2 {
-        return files.into_iter().map(|file| vec![file]).collect();
-    }
+/// always repeat the conversation from its start. Where all files of a folder are known
+/// and at most went on, nobody joined a family, and none of them is opened.
+pub(super) fn families(files: Vec<Found>, known: &FileMemory) -> Vec<Vec<Found>> {
+    let remembered = files.iter().map(|file| remembered_family(file, known));
+    let heads = match remembered.collect::<Option<Vec<u64>>>() {
+        Some(families) => families.into_iter().map(|family| vec![family]).collect(),
+        None if files.len() < 2 => vec![Vec::new(); files.len()],
+        None => files
+            .par_iter()
+            .map_init(Vec::new, |head, file| head_ids(&file.path, head))
+            .collect::<Vec<_>>(),
+    };
     let mut group: Vec<usize> = (0..files.len()).collect();
     let mut owner: HashMap<u64, usize> = HashMap::new();
-    let heads: Vec<HashSet<u64>> = files.par_iter().map(|file| head_ids(&file.path)).collect();
     for (index, ids) in heads.into_iter().enumerate() {
         for id in ids {
             let other = *owner.entry(id).or_insert(index);
@@ -48,7 +55,42 @@ pub(super) fn families(files: Vec<Found>) -> Vec<Vec<Found>> {
         families[root_of(&mut group, index)].push(file);
     }
     families.retain(|family| !family.is_empty());
+    for family in &mut families {
+        let name = family.first().and_then(|file| file.path.file_name());
+        let kin = name.map(|name| name.to_string_lossy().into_owned());
+        for file in family {
+            file.stamp.kin.clone_from(&kin);
+        }
+    }
     families
+}
+
+/// The family that a file was in when it was last read. None when it may be in another
+/// one by now: when it is new, was written anew, or its beginning was not complete.
+fn remembered_family(file: &Found, known: &FileMemory) -> Option<u64> {
+    let stamp = known.get(&file.path)?;
+    let same = stamp.is_unchanged(&file.stamp)
+        || stamp.may_have_grown(&file.stamp)
+            && stamp.read_to >= HEAD
+            && head_of(&file.path).is_ok_and(|head| head == stamp.head);
+    stamp.kin.as_deref().filter(|_| same).map(key)
+}
+
+/// The hash of a file's beginning.
+fn head_of(path: &Path) -> std::io::Result<String> {
+    let mut head = Vec::new();
+    regular_file(path)?
+        .take(HEAD_BYTES as u64)
+        .read_to_end(&mut head)?;
+    Ok(head_hash(&head))
+}
+
+/// Opens a file that is neither a link nor a pipe.
+fn regular_file(path: &Path) -> std::io::Result<fs_err::File> {
+    if !std::fs::symlink_metadata(path)?.is_file() {
+        return Err(std::io::ErrorKind::InvalidInput.into());
+    }
+    fs_err::File::open(path)
 }
 
 /// The representative of a group, with the path to it shortened.
@@ -64,39 +106,32 @@ fn root_of(group: &mut [usize], index: usize) -> usize {
     root
 }
 
-/// Ids in the first part of a file, found without parsing it.
-fn head_ids(path: &Path) -> HashSet<u64> {
-    let mut head = Vec::new();
-    let read = std::fs::symlink_metadata(path)
-        .and_then(|metadata| {
-            if metadata.is_file() {
-                Ok(())
-            } else {
-                Err(std::io::ErrorKind::InvalidInput.into())
-            }
-        })
-        .and_then(|()| fs_err::File::open(path))
-        .and_then(|file| file.take(HEAD).read_to_end(&mut head));
+/// Ids in the first part of a file, found without parsing it. `head` is room for that part.
+fn head_ids(path: &Path, head: &mut Vec<u8>) -> Vec<u64> {
+    head.clear();
+    let read = regular_file(path).and_then(|file| file.take(HEAD).read_to_end(head));
     if read.is_err() {
-        return HashSet::new();
+        return Vec::new();
     }
-    let mut ids = HashSet::new();
+    let mut ids = Vec::new();
     for field in [&b"\"uuid\":\""[..], b"\"id\":\"msg_"] {
         let prefix = if field.ends_with(b"msg_") {
             field.len() - 4
         } else {
             field.len()
         };
-        for at in memchr::memmem::find_iter(&head, field) {
+        for at in memchr::memmem::find_iter(head, field) {
             let value = &head[at + prefix..];
             if let Some(end) = memchr::memchr(b'"', value)
                 && let Ok(id) = std::str::from_utf8(&value[..end])
                 && id.len() >= 8
             {
-                ids.insert(key(id));
+                ids.push(key(id));
             }
         }
     }
+    // A message is written down block by block, with its id each time.
+    ids.dedup();
     ids
 }
 
@@ -186,4 +221,103 @@ fn named_owner(path: &Path) -> Option<String> {
     std::str::from_utf8(&head[at..at + end])
         .ok()
         .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stamp::FileStamp;
+
+    /// A log with records of these ids, long enough for its beginning to be complete.
+    fn log(folder: &Path, name: &str, ids: &[&str]) -> Found {
+        let path = folder.join(name);
+        let mut text: String = ids
+            .iter()
+            .map(|id| format!("{{\"uuid\":\"{id}-with-a-tail\"}}\n"))
+            .collect();
+        while (text.len() as u64) < HEAD {
+            text.push_str("{\"type\":\"mode\"}\n");
+        }
+        fs_err::write(&path, text).unwrap();
+        found(&path)
+    }
+
+    fn found(path: &Path) -> Found {
+        let metadata = std::fs::symlink_metadata(path).unwrap();
+        Found {
+            stamp: FileStamp {
+                read_to: metadata.len(),
+                head: head_of(path).unwrap(),
+                ..FileStamp::of(&metadata)
+            },
+            path: path.to_owned(),
+        }
+    }
+
+    /// The names in each family.
+    fn names(families: &[Vec<Found>]) -> Vec<Vec<String>> {
+        let name = |file: &Found| {
+            file.path
+                .file_stem()
+                .unwrap()
+                .to_string_lossy()
+                .into_owned()
+        };
+        families
+            .iter()
+            .map(|family| family.iter().map(name).collect())
+            .collect()
+    }
+
+    fn remembered(families: &[Vec<Found>]) -> FileMemory {
+        let files = families.iter().flatten();
+        files
+            .map(|file| (file.path.clone(), file.stamp.clone()))
+            .collect()
+    }
+
+    #[test]
+    fn a_file_that_went_on_stays_in_its_family_and_no_neighbour_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let logs = [("a", "one"), ("b", "two"), ("c", "one")];
+        let files: Vec<Found> = logs
+            .iter()
+            .map(|(name, id)| log(folder, name, &[id]))
+            .collect();
+        let first = families(files.clone(), &FileMemory::default());
+        assert_eq!(names(&first), [vec!["a", "c"], vec!["b"]]);
+        let known = remembered(&first);
+
+        let grown = fs_err::read_to_string(folder.join("a")).unwrap() + "{}\n";
+        fs_err::write(folder.join("a"), grown).unwrap();
+        let mut files = files;
+        files[0] = found(&folder.join("a"));
+        // A look into it would not find its id any more.
+        fs_err::write(folder.join("c"), "").unwrap();
+        assert_eq!(
+            names(&families(files.clone(), &known)),
+            [vec!["a", "c"], vec!["b"]]
+        );
+
+        // A new file may be a copy of any: now all are looked at.
+        files.push(log(folder, "d", &["two"]));
+        assert_eq!(
+            names(&families(files, &known)),
+            [vec!["a"], vec!["b", "d"], vec!["c"]]
+        );
+    }
+
+    #[test]
+    fn a_file_that_was_written_anew_is_looked_at_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let files = vec![log(folder, "a", &["one"]), log(folder, "b", &["two"])];
+        let known = remembered(&families(files, &FileMemory::default()));
+        let files = vec![
+            log(folder, "a", &["two", "three"]),
+            found(&folder.join("b")),
+        ];
+        assert_eq!(names(&families(files, &known)), [vec!["a", "b"]]);
+    }
 }

@@ -24,7 +24,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::harvest::{BATCH, Run};
+use crate::harvest::Run;
 use crate::node::{Node, keep_all};
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
@@ -66,13 +66,9 @@ impl Source for ClaudeCode {
         let Ok(projects) = fs_err::canonicalize(root.join("projects")) else {
             return ControlFlow::Continue(());
         };
-        // Folders may be small: families of several are read together.
         let mut families = Vec::new();
         for folder in folders(&projects, found).into_values() {
             families.extend(families_of(folder, run));
-            if families.iter().map(Family::bytes).sum::<u64>() >= BATCH {
-                read_families(&std::mem::take(&mut families), typed.as_ref(), run)?;
-            }
         }
         read_families(&families, typed.as_ref(), run)
     }
@@ -172,7 +168,7 @@ fn families_of(folder: Folder, run: &mut Run<'_>) -> Vec<Family> {
         run.remember(file);
     }
     let sub_agents = Arc::new(family::owners(&folder.sub_agents));
-    family::families(folder.sessions)
+    family::families(folder.sessions, &run.options.known)
         .into_iter()
         .filter(|members| !run.all_unchanged(members.iter()))
         .map(|members| Family {

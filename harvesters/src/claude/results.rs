@@ -1,5 +1,6 @@
 //! Results of tool calls (session-logs.md, section 2.6).
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use regex::Regex;
@@ -116,13 +117,13 @@ fn exit_code(text: &str) -> Option<i32> {
 }
 
 /// A result's text, pictures left out.
-fn content_text(content: Node<'_>) -> String {
-    match content.str() {
-        Some(text) => text.to_owned(),
-        None => content
-            .list()
-            .filter_map(|part| part.get("text").text())
-            .collect::<Vec<_>>()
-            .join("\n"),
+fn content_text(content: Node<'_>) -> Cow<'_, str> {
+    if let Some(text) = content.str() {
+        return Cow::Borrowed(text);
+    }
+    let parts = content.list().filter_map(|part| part.get("text").text());
+    match parts.collect::<Vec<_>>().as_slice() {
+        [text] => Cow::Borrowed(*text),
+        texts => Cow::Owned(texts.join("\n")),
     }
 }

@@ -1,5 +1,7 @@
 //! Contents of messages, and which of them a person wrote (session-logs.md, 3.4).
 
+use std::borrow::Cow;
+
 use crate::node::Node;
 
 /// Beginnings of texts in the user's role that programs make, and what they are.
@@ -44,8 +46,11 @@ pub(super) fn texts(content: Node<'_>) -> Vec<&str> {
 }
 
 /// The texts of a content as one.
-pub(super) fn joined(content: Node<'_>) -> String {
-    texts(content).join("\n")
+pub(super) fn joined(content: Node<'_>) -> Cow<'_, str> {
+    match texts(content).as_slice() {
+        [text] => Cow::Borrowed(*text),
+        texts => Cow::Owned(texts.join("\n")),
+    }
 }
 
 /// The number of pictures in a content.

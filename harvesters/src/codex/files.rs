@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use crate::lines;
 use crate::node::{Json, Node};
 use crate::report::{Report, SkipReason};
+use crate::stamp::FileMemory;
 use crate::walk::Found;
 
 /// One rollout file.
@@ -33,6 +34,44 @@ struct Head {
     parent: Option<String>,
 }
 
+impl Head {
+    /// Stands before the parent of a sub-agent in what is remembered of a file.
+    const SUB_AGENT: &str = "sub-agent of ";
+
+    /// As it is remembered with the file.
+    fn to_kin(&self) -> String {
+        match self.sub_agent {
+            true => format!(
+                "{}{}",
+                Self::SUB_AGENT,
+                self.parent.as_deref().unwrap_or_default()
+            ),
+            false => String::new(),
+        }
+    }
+
+    /// From what is remembered. Only of sub-agents anybody asks for the parent.
+    fn from_kin(kin: &str) -> Self {
+        let parent = kin.strip_prefix(Self::SUB_AGENT);
+        Head {
+            sub_agent: parent.is_some(),
+            parent: parent.filter(|id| !id.is_empty()).map(str::to_owned),
+        }
+    }
+
+    /// Of an unchanged file what is remembered, else what is read now.
+    fn of(file: &mut Found, known: &FileMemory) -> Self {
+        let remembered = known
+            .get(&file.path)
+            .filter(|stamp| stamp.is_unchanged(&file.stamp))
+            .and_then(|stamp| stamp.kin.as_deref())
+            .map(Head::from_kin);
+        let head = remembered.unwrap_or_else(|| read_head(&file.path));
+        file.stamp.kin = Some(head.to_kin());
+        head
+    }
+}
+
 /// All threads below a root.
 pub(super) struct Threads {
     threads: Vec<ThreadFiles>,
@@ -49,7 +88,12 @@ pub(super) fn is_rollout(name: &str) -> bool {
 
 impl Threads {
     /// Groups files by thread and drops twins: plain over packed, live over archived.
-    pub(super) fn group(found: Vec<(Found, bool)>, report: &mut Report) -> Threads {
+    /// What unchanged files say about their place is `known`.
+    pub(super) fn group(
+        found: Vec<(Found, bool)>,
+        known: &FileMemory,
+        report: &mut Report,
+    ) -> Threads {
         let mut by_name: BTreeMap<String, Vec<(Found, bool)>> = BTreeMap::new();
         for (file, archived) in found {
             by_name
@@ -85,8 +129,8 @@ impl Threads {
                         .cmp(&(other.is_segment, base_name(&other.found.path)))
                 });
                 let head = files
-                    .first()
-                    .map(|file| read_head(&file.found.path))
+                    .first_mut()
+                    .map(|file| Head::of(&mut file.found, known))
                     .unwrap_or_default();
                 ThreadFiles { id, files, head }
             })
@@ -193,6 +237,7 @@ fn thread_of(name: &str) -> (String, bool) {
 /// and reported on later; here anything wrong just means that nothing is known.
 fn read_head(path: &Path) -> Head {
     const LONGEST: u64 = 1 << 20;
+    const USUAL: usize = 16 << 10;
     let Ok(metadata) = std::fs::symlink_metadata(path) else {
         return Head::default();
     };
@@ -203,6 +248,7 @@ fn read_head(path: &Path) -> Head {
         return Head::default();
     };
     let mut line = Vec::new();
+    let reader = std::io::BufReader::with_capacity(USUAL, reader);
     let read = std::io::Read::take(reader, LONGEST).read_until(b'\n', &mut line);
     let Ok(value) = read
         .map_err(drop)

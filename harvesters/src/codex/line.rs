@@ -2,6 +2,8 @@
 //! sections 3.2 and 3.3). The format is decided line by line: an older program may
 //! append to a newer one's file.
 
+use std::collections::HashSet;
+
 use jiff::Timestamp;
 
 use crate::clock;
@@ -102,6 +104,18 @@ pub(super) enum Fact {
     },
 }
 
+impl Fact {
+    /// The call of which an item tells everything: a later output says nothing new.
+    pub(super) fn settles(&self) -> Option<&str> {
+        match self {
+            Fact::Command(item) if !item.by_user => Some(item.id.as_str()),
+            Fact::Edit { id, .. } | Fact::Tool { id, .. } => Some(id.as_str()),
+            _ => None,
+        }
+        .filter(|id| !id.is_empty())
+    }
+}
+
 /// Who tells of a prompt or an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Teller {
@@ -155,23 +169,24 @@ pub(super) struct Tokens {
     pub(super) output: u64,
 }
 
-/// What is never looked at and may be long: the program's own instructions and what a
-/// command printed, in a second form. Reasoning stays: copies are recognised by it.
-pub(super) fn skipped(parent: &str, key: &str) -> bool {
-    match parent {
-        "payload" => key == "base_instructions",
-        "item" => matches!(key, "stdout" | "stderr" | "formatted_output"),
-        _ => false,
-    }
+/// What is known where a line stands.
+#[derive(Clone, Copy)]
+pub(super) struct Context<'a> {
+    /// Which of the thread's files it is in.
+    pub(super) file: u32,
+    /// Whether payloads are compared with another thread's.
+    pub(super) hashed: bool,
+    /// Calls that items before it settled: their outputs are passed over. They are the
+    /// longest texts of a log, and written down twice.
+    pub(super) told: &'a HashSet<String>,
+    pub(super) door: Door<'a>,
 }
 
-/// Reads one record of a rollout. Its payload is hashed on demand.
+/// Reads one record of a rollout.
 pub(super) fn read(
-    file: u32,
-    offset: u64,
     record: Node<'_>,
-    hashed: bool,
-    door: Door<'_>,
+    offset: u64,
+    context: Context<'_>,
     report: &mut Report,
 ) -> Line {
     let payload = record.get("payload");
@@ -188,25 +203,25 @@ pub(super) fn read(
         envelope(
             record.get("type").str().unwrap_or_default(),
             body,
-            door,
+            context,
             report,
             &mut facts,
         );
     } else {
-        bare(record, door, report, &mut facts);
+        bare(record, context, report, &mut facts);
     }
     let turn = body.get("turn_id").text().or_else(|| {
         body.at(&["internal_chat_message_metadata_passthrough", "turn_id"])
             .text()
     });
     Line {
-        file,
+        file: context.file,
         offset,
         at: clock::time(record.get("timestamp")),
         format,
         ordinal,
         turn: turn.map(str::to_owned),
-        payload: if hashed { hash(body) } else { 0 },
+        payload: if context.hashed { hash(body) } else { 0 },
         facts,
     }
 }
@@ -224,10 +239,11 @@ fn hash(body: Node<'_>) -> u64 {
 fn envelope(
     kind: &str,
     body: Node<'_>,
-    door: Door<'_>,
+    context: Context<'_>,
     report: &mut Report,
     facts: &mut Vec<Fact>,
 ) {
+    let door = context.door;
     match kind {
         "session_meta" => facts.push(Fact::Meta(Box::new(meta(body, door)))),
         "turn_context" => facts.push(Fact::Turn {
@@ -249,7 +265,7 @@ fn envelope(
             response: body.get("response_id").str().unwrap_or_default().to_owned(),
             usage: tokens(body.get("usage")).unwrap_or_default(),
         }),
-        "response_item" => response_item(body, door, report, facts),
+        "response_item" => response_item(body, context, report, facts),
         "event_msg" => event(body, door, report, facts),
         "inter_agent_communication_metadata"
         | "retained_context"
@@ -260,14 +276,14 @@ fn envelope(
 }
 
 /// A line without envelope: the head, a state mark, or an item.
-fn bare(record: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fact>) {
+fn bare(record: Node<'_>, context: Context<'_>, report: &mut Report, facts: &mut Vec<Fact>) {
     if record.get("record_type").is_some() {
         return;
     }
     if record.get("type").str().is_some() {
-        response_item(record, door, report, facts);
+        response_item(record, context, report, facts);
     } else if record.get("id").text().is_some() {
-        facts.push(Fact::Meta(Box::new(meta(record, door))));
+        facts.push(Fact::Meta(Box::new(meta(record, context.door))));
     } else {
         report.unknown_kind(Agent::Codex, "?");
     }
@@ -307,7 +323,8 @@ fn tokens(usage: Node<'_>) -> Option<Tokens> {
 }
 
 /// What the model saw or made.
-fn response_item(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fact>) {
+fn response_item(body: Node<'_>, context: Context<'_>, report: &mut Report, facts: &mut Vec<Fact>) {
+    let door = context.door;
     match body.get("type").str().unwrap_or_default() {
         "message" => message(body, door, facts),
         "function_call"
@@ -317,7 +334,10 @@ fn response_item(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mu
         | "image_generation_call"
         | "tool_search_call" => facts.push(Fact::Call(Box::new(call::call(body, door)))),
         "function_call_output" | "custom_tool_call_output" | "tool_search_output" => {
-            facts.push(Fact::Output(Box::new(call::output(body, door))));
+            let id = body.get("call_id").str().unwrap_or_default();
+            if !context.told.contains(id) {
+                facts.push(Fact::Output(Box::new(call::output(body, door))));
+            }
         }
         "reasoning" | "compaction" | "compaction_summary" | "agent_message"
         | "additional_tools" | "ghost_snapshot" | "other" | "context_compaction" => {}

@@ -75,7 +75,7 @@ impl Source for Codex {
             typed: texts_by_id(&root.join("history.jsonl"), "session_id", "session_id", run)
                 .map(|ids| ids.into_keys().collect()),
         };
-        let threads = Threads::group(found, &mut run.report);
+        let threads = Threads::group(found, &run.options.known, &mut run.report);
         let changed: Vec<_> = threads
             .sessions()
             .filter(|thread| !run.all_unchanged(thread.files.iter().map(|file| &file.found)))

@@ -129,7 +129,10 @@ pub(super) fn printed_codes(output: &str) -> Vec<i32> {
     static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
         Regex::new(r#"(?m)^(?:exit(?:ed)?(?: (?:code|status))?[ :=]+(-?\d{1,5}))\s*$|"exit_code"\s*:\s*(-?\d{1,5})"#).ok()
     });
+    // Most outputs have no such word in them, and that is seen sooner.
+    let possible = memchr::memmem::find(output.as_bytes(), b"exit").is_some();
     CODE.iter()
+        .filter(|_| possible)
         .flat_map(|code| code.captures_iter(output))
         .filter_map(|found| found.get(1).or_else(|| found.get(2))?.as_str().parse().ok())
         .collect()

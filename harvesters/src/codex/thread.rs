@@ -3,8 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::harvest::{OpenLog, Run};
-use crate::node::Node;
+use crate::harvest::{OpenLog, Records, Run};
+use crate::node::{Json, Node, Skip};
+use crate::redact::Door;
 use crate::report::Report;
 
 use super::files::{RolloutFile, ThreadFiles, Threads};
@@ -219,32 +220,126 @@ impl Thread {
     }
 }
 
-/// Reads one file's lines. A repeated ordinal is a repeated line. Payloads are compared
-/// between a fork and its parent only: a thread that names none needs no hashes.
+/// Reads one file's lines.
 fn read_file(
     index: usize,
     log: &mut OpenLog,
     is_parent: bool,
-    door: crate::redact::Door<'_>,
+    door: Door<'_>,
     report: &mut Report,
     lines: &mut Vec<Line>,
 ) {
-    let file = u32::try_from(index).unwrap_or(u32::MAX);
-    let mut ordinals = HashSet::new();
-    let mut hashed = true;
-    let mut has_head = is_parent;
-    log.each_record(line::skipped, report, |offset, record, report| {
-        let line = line::read(file, offset, Node::of(&record), hashed, door, report);
+    let mut reader = FileReader {
+        file: u32::try_from(index).unwrap_or(u32::MAX),
+        door,
+        hashed: true,
+        has_head: is_parent,
+        ordinals: HashSet::new(),
+        told: HashSet::new(),
+        lines,
+    };
+    log.read_into(&mut reader, report);
+}
+
+/// Takes the lines of one file in.
+struct FileReader<'a> {
+    file: u32,
+    door: Door<'a>,
+    /// Payloads are compared between a fork and its parent only: a thread that names none
+    /// needs no hashes.
+    hashed: bool,
+    has_head: bool,
+    /// A repeated ordinal is a repeated line.
+    ordinals: HashSet<u64>,
+    /// Calls that items told everything of.
+    told: HashSet<String>,
+    lines: &'a mut Vec<Line>,
+}
+
+impl FileReader<'_> {
+    /// Whether the line is the output of a call that an item told of.
+    fn is_told(&self, line: &[u8]) -> bool {
+        // Where programs write it; elsewhere it costs time and nothing else.
+        const HEAD: usize = 400;
+        const BEFORE_ID: &[u8] = b"_call_output\",\"call_id\":\"";
+        if self.told.is_empty() {
+            return false;
+        }
+        let head = &line[..line.len().min(HEAD)];
+        let Some(at) = memchr::memmem::find(head, BEFORE_ID) else {
+            return false;
+        };
+        let id = &head[at + BEFORE_ID.len()..];
+        let id = memchr::memchr(b'"', id).and_then(|end| std::str::from_utf8(&id[..end]).ok());
+        id.is_some_and(|id| self.told.contains(id))
+    }
+}
+
+impl Records for FileReader<'_> {
+    fn skip(&self, line: &[u8]) -> Skip {
+        if self.hashed {
+            skipped
+        } else if self.is_told(line) {
+            unread_or_told
+        } else {
+            unread
+        }
+    }
+
+    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+        let context = line::Context {
+            file: self.file,
+            hashed: self.hashed,
+            told: &self.told,
+            door: self.door,
+        };
+        let line = line::read(Node::of(&record), offset, context, report);
+        let told = line.facts.iter().filter_map(Fact::settles);
+        self.told.extend(told.map(str::to_owned));
         let head = line.facts.iter().find_map(|fact| match fact {
             Fact::Meta(meta) => Some(meta),
             _ => None,
         });
-        if let Some(meta) = head.filter(|_| !has_head) {
-            has_head = true;
-            hashed = meta.forked_from.is_some();
+        if let Some(meta) = head.filter(|_| !self.has_head) {
+            self.has_head = true;
+            self.hashed = meta.forked_from.is_some();
         }
+        let ordinals = &mut self.ordinals;
         if line.ordinal.is_none_or(|ordinal| ordinals.insert(ordinal)) {
-            lines.push(line);
+            self.lines.push(line);
         }
-    });
+    }
+}
+
+/// What is never looked at and may be long: the program's own instructions and what a
+/// command printed, in a second form. Reasoning stays: copies are recognised by it.
+fn skipped(parent: &str, key: &str) -> bool {
+    match parent {
+        "payload" => key == "base_instructions",
+        "item" => matches!(key, "stdout" | "stderr" | "formatted_output"),
+        _ => false,
+    }
+}
+
+/// The same where no line is compared with another thread's.
+fn unread(parent: &str, key: &str) -> bool {
+    skipped(parent, key)
+        || match parent {
+            "payload" => matches!(
+                key,
+                "encrypted_content"
+                    | "summary"
+                    | "last_agent_message"
+                    | "rate_limits"
+                    | "replacement_history"
+                    | "thread_token_usage"
+            ),
+            // Changes stand under the path of their file.
+            _ => key == "unified_diff",
+        }
+}
+
+/// The same in the output of a call that an item told everything of.
+fn unread_or_told(parent: &str, key: &str) -> bool {
+    parent == "payload" && key == "output" || unread(parent, key)
 }

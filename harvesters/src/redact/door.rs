@@ -84,7 +84,7 @@ impl Door<'_> {
     /// Cuts output that went through the door already to what is kept.
     pub(crate) fn keep(self, output: String) -> String {
         let limit = self.limits.result;
-        if output.chars().count() <= limit {
+        if !is_longer(&output, limit) {
             return output;
         }
         let half = limit / 2;
@@ -157,17 +157,19 @@ impl Door<'_> {
 
     /// The redacted beginning and end of a text.
     pub(crate) fn ends(self, raw: &str, limit: usize) -> String {
-        let (head, tail) = if raw.len() <= WHOLE {
-            let redacted = self.redactor.redact(raw);
-            if redacted.chars().count() <= limit {
-                return redacted.into_owned();
-            }
-            (redacted.clone(), redacted)
-        } else {
-            (self.first_part(raw), self.last_part(raw))
-        };
+        if raw.len() > WHOLE {
+            return Self::both_ends(&self.first_part(raw), &self.last_part(raw), limit);
+        }
+        let redacted = self.redactor.redact(raw);
+        if !is_longer(&redacted, limit) {
+            return redacted.into_owned();
+        }
+        Self::both_ends(&redacted, &redacted, limit)
+    }
+
+    fn both_ends(head: &str, tail: &str, limit: usize) -> String {
         let half = limit / 2;
-        format!("{}{GAP}{}", cut(&head, half), cut_front(&tail, half))
+        format!("{}{GAP}{}", cut(head, half), cut_front(tail, half))
     }
 
     /// The redacted first part of a long text, without the margin at its end.
@@ -186,8 +188,19 @@ impl Door<'_> {
     }
 }
 
+/// Whether a text has more than `limit` characters.
+fn is_longer(text: &str, limit: usize) -> bool {
+    text.len() > limit && text.chars().count() > limit
+}
+
 /// The first `limit` characters.
 pub(crate) fn cut(text: &str, limit: usize) -> &str {
+    // A text has no more characters than bytes, and mostly as many.
+    match text.as_bytes().get(..limit) {
+        None => return text,
+        Some(head) if head.is_ascii() => return &text[..limit],
+        Some(_) => {}
+    }
     text.char_indices()
         .nth(limit)
         .map_or(text, |(end, _)| &text[..end])
@@ -197,6 +210,11 @@ pub(crate) fn cut(text: &str, limit: usize) -> &str {
 fn cut_front(text: &str, limit: usize) -> &str {
     if limit == 0 {
         return "";
+    }
+    match text.len().checked_sub(limit) {
+        None => return text,
+        Some(from) if text.as_bytes()[from..].is_ascii() => return &text[from..],
+        Some(_) => {}
     }
     text.char_indices()
         .rev()

@@ -1,7 +1,8 @@
 //! Redaction at the door: no secret leaves a reader.
 //!
 //! One engine for all text of all sources. A pass over the text finds which rules'
-//! keywords occur, and where they can belong to a secret; only those rules' patterns run, each in linear time; what they find
+//! keywords occur, and where they can belong to a secret; only those rules' patterns run,
+//! where it is known how near around the keyword, else over all of the text; what they find
 //! is merged and replaced by `[redacted:kind]`. Names stay (`STRIPE_KEY=[redacted:…]`),
 //! so a reader still sees what was there. Redacting twice changes nothing.
 //!
@@ -10,19 +11,24 @@
 
 mod door;
 mod hit;
+mod pattern;
 mod plausible;
 mod rules;
+mod words;
 
 use std::borrow::Cow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
-use aho_corasick::AhoCorasick;
-use regex::bytes::{Regex, RegexBuilder};
+use regex::bytes::Regex;
+use regex_automata::{Anchored, Input};
 use serde_json::Value;
+
+use pattern::Pattern;
 
 pub use door::TextLimits;
 pub(crate) use door::{Door, cut};
 pub use rules::{Rule, built_in};
+pub(crate) use words::Words;
 
 /// How every placeholder begins.
 const PLACEHOLDER: &str = "[redacted:";
@@ -52,26 +58,29 @@ pub struct RuleError {
 /// Replaces secrets in text by placeholders.
 #[derive(Clone, Debug)]
 pub struct Redactor {
-    rules: Vec<Compiled>,
-    /// Finds keywords; `None` when the automaton could not be built, then all rules run.
-    keywords: Option<AhoCorasick>,
+    rules: Arc<[Prepared]>,
+    /// Finds keywords; `None` when there are too many, then all rules run.
+    words: Option<Words>,
     /// For each keyword, the rules that it stands for.
-    keyword_rules: Vec<usize>,
+    rules_of: Vec<Vec<usize>>,
     /// Rules without keywords, which always run.
     always: Vec<usize>,
 }
 
 /// A rule ready to run.
 #[derive(Clone, Debug)]
-struct Compiled {
+struct Prepared {
     name: Cow<'static, str>,
-    pattern: Regex,
+    pattern: Pattern,
     near: hit::Near,
+    reach: Option<usize>,
+    /// Words of which one must be in the text as well.
+    beside: Option<Words>,
     check: plausible::Check,
 }
 
-/// The built-in patterns are tested to compile; compiling them once is enough.
-static BUILT_IN: LazyLock<Redactor> = LazyLock::new(|| Redactor::compile(&[]));
+/// Prepared once for all.
+static BUILT_IN: LazyLock<Redactor> = LazyLock::new(|| Redactor::prepare(Vec::new()));
 
 impl Default for Redactor {
     fn default() -> Self {
@@ -98,49 +107,52 @@ impl Redactor {
                     name: rule.name.clone(),
                     source,
                 })?;
-                Ok(Compiled {
+                Ok(Prepared {
                     name: Cow::Owned(placeholder_name(&rule.name)),
-                    pattern,
+                    pattern: Pattern::users(pattern),
                     near: hit::anywhere,
+                    reach: None,
+                    beside: None,
                     check: plausible::any,
                 })
             })
             .collect::<Result<Vec<_>, RuleError>>()?;
-        Ok(Self::compile(&extra))
+        Ok(Self::prepare(extra))
     }
 
-    /// Puts rules and the keyword automaton together.
-    fn compile(extra: &[Compiled]) -> Self {
+    /// Puts rules and their keywords together.
+    fn prepare(extra: Vec<Prepared>) -> Self {
         let mut rules = Vec::new();
         let mut words: Vec<&str> = Vec::new();
-        let mut keyword_rules = Vec::new();
+        let mut rules_of: Vec<Vec<usize>> = Vec::new();
         for rule in built_in() {
-            let Ok(pattern) = compile(rule.pattern) else {
-                tracing::error!(rule = rule.name, "built-in redaction rule does not compile");
-                continue;
-            };
             for word in rule.keywords {
-                words.push(word);
-                keyword_rules.push(rules.len());
+                match words.iter().position(|known| known == word) {
+                    Some(known) => rules_of[known].push(rules.len()),
+                    None => {
+                        words.push(word);
+                        rules_of.push(vec![rules.len()]);
+                    }
+                }
             }
-            rules.push(Compiled {
+            rules.push(Prepared {
                 name: Cow::Borrowed(rule.name),
-                pattern,
+                pattern: Pattern::built_in(rule.pattern),
                 near: rule.near,
+                reach: rule.reach,
+                beside: match rule.beside {
+                    [] => None,
+                    words => Words::new(words),
+                },
                 check: rule.check,
             });
         }
         let always = (rules.len()..rules.len() + extra.len()).collect();
-        rules.extend_from_slice(extra);
-        let keywords = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .kind(Some(aho_corasick::AhoCorasickKind::DFA))
-            .build(&words)
-            .ok();
+        rules.extend(extra);
         Redactor {
-            rules,
-            keywords,
-            keyword_rules,
+            rules: rules.into(),
+            words: Words::new(&words),
+            rules_of,
             always,
         }
     }
@@ -162,10 +174,7 @@ impl Redactor {
 
     /// One pass over the text; none when nothing was found.
     fn pass(&self, text: &str) -> Option<String> {
-        let mut found = Vec::new();
-        for rule in self.candidates(text) {
-            self.find(rule, text, &mut found);
-        }
+        let mut found = self.found(text);
         if found.is_empty() {
             return None;
         }
@@ -183,57 +192,133 @@ impl Redactor {
         Some(out)
     }
 
-    /// The rules of which a keyword occurs where it can belong to a match, in the order of the table.
-    fn candidates(&self, text: &str) -> Vec<usize> {
-        let Some(keywords) = &self.keywords else {
-            return (0..self.rules.len()).collect();
+    /// All secrets that any rule finds.
+    fn found(&self, text: &str) -> Vec<Secret> {
+        let mut found = Vec::new();
+        match &self.words {
+            None => {
+                for rule in 0..self.rules.len() {
+                    self.find_anywhere(rule, text, &mut found);
+                }
+            }
+            Some(words) => {
+                let hits = self.hits(words, text);
+                for hits in hits.chunk_by(|(one, _), (other, _)| one == other) {
+                    self.find_at(hits, text, &mut found);
+                }
+                for rule in &self.always {
+                    self.find_anywhere(*rule, text, &mut found);
+                }
+            }
+        }
+        found
+    }
+
+    /// Where keywords stand that can belong to a match: rule and position, by rule.
+    fn hits(&self, words: &Words, text: &str) -> Vec<(usize, usize)> {
+        let mut hits = Vec::new();
+        words.each(text.as_bytes(), |word, start, end| {
+            let hit = hit::Hit {
+                text: text.as_bytes(),
+                start,
+                end,
+            };
+            for rule in &self.rules_of[word] {
+                if (self.rules[*rule].near)(hit) {
+                    hits.push((*rule, start));
+                }
+            }
+        });
+        hits.sort_unstable();
+        hits
+    }
+
+    /// Runs one rule where its keywords stand.
+    fn find_at(&self, hits: &[(usize, usize)], text: &str, found: &mut Vec<Secret>) {
+        let Some((rule, _)) = hits.first().copied() else {
+            return;
         };
-        let mut wanted = vec![false; self.rules.len()];
-        for found in keywords.find_overlapping_iter(text) {
-            let rule = self.keyword_rules[found.pattern().as_usize()];
-            wanted[rule] = wanted[rule]
-                || (self.rules[rule].near)(hit::Hit {
-                    text: text.as_bytes(),
-                    start: found.start(),
-                    end: found.end(),
-                });
+        let prepared = &self.rules[rule];
+        let alone = prepared
+            .beside
+            .as_ref()
+            .is_some_and(|words| !words.any(text.as_bytes()));
+        match prepared.reach {
+            _ if alone => {}
+            Some(reach) => {
+                let hits = hits.iter().map(|(_, start)| *start);
+                self.find_around(rule, reach, hits, text, found);
+            }
+            None => self.find_anywhere(rule, text, found),
         }
-        for rule in &self.always {
-            wanted[*rule] = true;
-        }
-        (0..self.rules.len()).filter(|rule| wanted[*rule]).collect()
     }
 
     /// All places where a rule finds a secret that is not redacted yet.
-    fn find(&self, rule: usize, text: &str, found: &mut Vec<Secret>) {
-        let compiled = &self.rules[rule];
-        for captures in compiled.pattern.captures_iter(text.as_bytes()) {
-            let Some(span) = captures.name("v").or_else(|| captures.get(0)) else {
-                continue;
-            };
-            // The patterns see bytes: a letter of several bytes goes or stays whole.
-            let (from, to) = (
-                text.floor_char_boundary(span.start()),
-                text.ceil_char_boundary(span.end()),
-            );
-            let (value, start) = unquote(&text[from..to], from);
-            let around = plausible::Found {
-                text,
-                start: from,
-                end: to,
-            };
-            let fresh = !value.is_empty()
-                && (compiled.check)(around)
-                && !value.contains(PLACEHOLDER)
-                && !inside_placeholder(text, start);
-            if fresh {
-                found.push(Secret {
-                    start,
-                    end: start + value.len(),
-                    rule,
-                });
+    fn find_anywhere(&self, rule: usize, text: &str, found: &mut Vec<Secret>) {
+        let pattern = self.rules[rule].pattern.anywhere();
+        for captures in pattern
+            .into_iter()
+            .flat_map(|pattern| pattern.captures_iter(text.as_bytes()))
+        {
+            if let Some(span) = captures.name("v").or_else(|| captures.get(0)) {
+                found.extend(self.secret(rule, text, span.range()));
             }
         }
+    }
+
+    /// The same, for a rule whose matches begin near `hits`: tried is only where one
+    /// may begin.
+    fn find_around(
+        &self,
+        rule: usize,
+        reach: usize,
+        hits: impl Iterator<Item = usize>,
+        text: &str,
+        found: &mut Vec<Secret>,
+    ) {
+        let Some(pattern) = self.rules[rule].pattern.here() else {
+            return;
+        };
+        let mut captures = pattern.create_captures();
+        let mut start = 0;
+        for hit in hits {
+            start = start.max(hit.saturating_sub(reach));
+            while start <= hit {
+                let input = Input::new(text).range(start..).anchored(Anchored::Yes);
+                pattern.search_captures(&input, &mut captures);
+                let Some(whole) = captures.get_match() else {
+                    start += 1;
+                    continue;
+                };
+                let value = captures.get_group_by_name("v").unwrap_or(whole.span());
+                found.extend(self.secret(rule, text, value.range()));
+                start = whole.end().max(start + 1);
+            }
+        }
+    }
+
+    /// What a pattern found, if it can be a secret and is not redacted yet.
+    fn secret(&self, rule: usize, text: &str, span: std::ops::Range<usize>) -> Option<Secret> {
+        // The patterns see bytes: a letter of several bytes goes or stays whole.
+        let (from, to) = (
+            text.floor_char_boundary(span.start),
+            text.ceil_char_boundary(span.end),
+        );
+        let (value, start) = unquote(&text[from..to], from);
+        let around = plausible::Found {
+            text,
+            start: from,
+            end: to,
+        };
+        let fresh = !value.is_empty()
+            && (self.rules[rule].check)(around)
+            && !value.contains(PLACEHOLDER)
+            && !inside_placeholder(text, start);
+        fresh.then(|| Secret {
+            start,
+            end: start + value.len(),
+            rule,
+        })
     }
 
     /// Redacts all texts in a JSON value. A member whose name promises a secret loses
@@ -287,12 +372,6 @@ fn is_placeholder(text: &str) -> bool {
             name.bytes()
                 .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
         })
-}
-
-/// Compiles a built-in pattern. They are about ASCII: without Unicode classes the
-/// engine never leaves its fastest path.
-fn compile(pattern: &str) -> Result<Regex, regex::Error> {
-    RegexBuilder::new(pattern).unicode(false).build()
 }
 
 /// A found secret: byte range and rule.

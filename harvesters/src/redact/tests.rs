@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 
+use super::pattern::{compile, compile_here};
 use super::*;
 
 #[test]
@@ -7,6 +8,7 @@ fn each_rule_finds_its_example_and_leaves_its_counter_example() {
     for rule in built_in() {
         let pattern =
             compile(rule.pattern).unwrap_or_else(|error| panic!("{}: {error}", rule.name));
+        assert!(compile_here(rule.pattern).is_some(), "{}", rule.name);
         let finds = |text: &str| {
             pattern.captures_iter(text.as_bytes()).any(|captures| {
                 let span = captures.name("v").or_else(|| captures.get(0)).unwrap();
@@ -72,6 +74,10 @@ fn names_stay_and_values_go() {
         (
             "curl -u dev:fake-pass-1 https://x.example",
             "curl -u dev:[redacted:curl-user] https://x.example",
+        ),
+        (
+            "deploy -password fake-pass-1",
+            "deploy -password [redacted:flag-secret]",
         ),
     ] {
         assert_eq!(redactor.redact(text), expected);
@@ -162,7 +168,7 @@ proptest! {
 
     #[test]
     fn a_look_at_keywords_spares_work_and_misses_nothing(text in redactable()) {
-        let all_rules = Redactor { keywords: None, ..Redactor::new() };
+        let all_rules = Redactor { words: None, ..Redactor::new() };
         prop_assert_eq!(Redactor::new().redact(&text), all_rules.redact(&text));
     }
 
@@ -206,6 +212,20 @@ fn redactable() -> impl Strategy<Value = String> {
             "re_",
             "?",
             "&",
+            "token=",
+            "-",
+            "--api-",
+            "x-",
+            "curl -u ",
+            "zip ",
+            "https://",
+            "login ",
+            "otp ",
+            "code: 1234 ",
+            "is",
+            "sk-",
+            "shared_",
+            "my_",
             "0123456789abcdef0123456789abcdef",
             "0123456789abcdef_",
             "\t",

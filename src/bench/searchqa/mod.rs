@@ -5,11 +5,14 @@
 
 use std::sync::Arc;
 
+use minijinja::context;
 use serde_json::{Map, Value, json};
 
 use super::dataset::{DataError, Dataset};
 use crate::model::{ChatModel, ChatRequest, Message, Speaker};
 use crate::trainer::environment::{Environment, Item, Outcome, Rollout, Split};
+use crate::trainer::error::TrainError;
+use crate::trainer::prompt::Prompts;
 
 pub mod materialise;
 pub mod score;
@@ -23,43 +26,63 @@ pub const OPTIONS: &[&str] = &["max_completion_tokens"];
 /// Longest context in characters (benchmarks 6.3).
 const MAX_CONTEXT_CHARS: usize = 6000;
 
-const SYSTEM_PROMPT: &str = include_str!("prompts/system.md");
-const GUIDANCE: &str = include_str!("prompts/guidance.md");
+/// What the target and the analysts are told; files of these names replace them, as they do the
+/// trainer's own ([`Prompts::load`]).
+pub const PROMPTS: &[(&str, &str)] = &[
+    ("searchqa_system", include_str!("prompts/system.md")),
+    ("searchqa_guidance", include_str!("prompts/guidance.md")),
+];
 
 /// The benchmark with its items and the model that attempts them.
 pub struct SearchQa {
     dataset: Dataset,
     target: Arc<dyn ChatModel>,
     max_tokens: u32,
+    system: String,
+    guidance: String,
 }
 
 impl SearchQa {
     /// The benchmark over `dataset`.
     ///
     /// # Errors
-    /// When an item lacks its question or its answers.
+    /// When an item lacks its question or its answers, or a prompt cannot be rendered.
     pub fn new(
         dataset: Dataset,
         target: Arc<dyn ChatModel>,
         max_tokens: u32,
-    ) -> Result<Self, DataError> {
+        prompts: &Prompts,
+    ) -> Result<Self, TrainError> {
         for item in dataset.all() {
-            Question::of(item)?;
+            Question::of(item).map_err(|error| TrainError::Setup(error.to_string()))?;
         }
         Ok(Self {
             dataset,
             target,
             max_tokens,
+            system: prompts.text("searchqa_system", context! {})?,
+            guidance: prompts.text("searchqa_guidance", context! {})?,
         })
     }
 
-    /// How many characters the model is sent for an item under a skill.
+    /// How many characters the model is sent on average for one of `items` under a skill.
     ///
     /// # Errors
-    /// When the item lacks its question or its answers.
-    pub fn prompt_chars(item: &Item, skill: &str) -> Result<usize, DataError> {
-        let prompt = Question::of(item)?.prompt();
-        Ok(system_prompt(skill).chars().count() + prompt.chars().count())
+    /// When an item lacks its question or its answers, or a prompt cannot be rendered.
+    pub fn average_prompt<'a>(
+        items: impl Iterator<Item = &'a Item>,
+        skill: &str,
+        prompts: &Prompts,
+    ) -> Result<f64, TrainError> {
+        let system = prompts.text("searchqa_system", context! {})?;
+        let system = system_prompt(&system, skill).chars().count();
+        let (mut chars, mut count) = (0, 0_u32);
+        for item in items {
+            let question = Question::of(item).map_err(|e| TrainError::Setup(e.to_string()))?;
+            chars += system + question.prompt().chars().count();
+            count += 1;
+        }
+        Ok(chars as f64 / f64::from(count.max(1)))
     }
 
     fn request(&self, question: &Question<'_>, skill: &str, sample: &str) -> ChatRequest {
@@ -69,7 +92,7 @@ impl SearchQa {
             messages: vec![
                 Message {
                     role: Speaker::System,
-                    content: system_prompt(skill),
+                    content: system_prompt(&self.system, skill),
                 },
                 Message {
                     role: Speaker::User,
@@ -91,7 +114,7 @@ impl Environment for SearchQa {
     }
 
     fn analyst_guidance(&self) -> Option<&str> {
-        Some(GUIDANCE)
+        Some(&self.guidance)
     }
 
     async fn attempt(&self, item: &Item, skill: &str, sample: &str) -> Rollout {
@@ -107,11 +130,13 @@ impl Environment for SearchQa {
     }
 }
 
-fn system_prompt(skill: &str) -> String {
-    if skill.trim().is_empty() {
-        SYSTEM_PROMPT.trim().to_owned()
+/// The system text with the skill below it, if there is one.
+fn system_prompt(system: &str, skill: &str) -> String {
+    let (system, skill) = (system.trim(), skill.trim());
+    if skill.is_empty() {
+        system.to_owned()
     } else {
-        format!("{}\n\n## Skill\n\n{}", SYSTEM_PROMPT.trim(), skill.trim())
+        format!("{system}\n\n## Skill\n\n{skill}")
     }
 }
 

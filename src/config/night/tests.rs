@@ -153,3 +153,20 @@ fn a_key_in_the_file_is_accepted_with_a_notice_that_does_not_show_it() {
     assert!(notices.contains("models.optimizer.api_key"));
     assert!(!notices.contains("sk-1234"));
 }
+
+#[test]
+fn automatic_adoption_behind_the_strict_gate_is_warned_of() {
+    let config = |gate: &str| {
+        parse(&format!(
+            "staging: {{auto_adopt: {{enabled: true}}}}\ntrain: {{gate_rule: {gate}}}\n"
+        ))
+        .unwrap()
+    };
+    assert!(config("strict").notices()[0].contains("gate_rule: confident"));
+    assert!(config("confident").notices().is_empty());
+    let none = parse("staging: {auto_adopt: {max_edits: 0}}\n").unwrap_err();
+    assert!(
+        none.to_string()
+            .contains("`staging.auto_adopt.max_edits` is 0")
+    );
+}

@@ -122,7 +122,7 @@ async fn what_an_interrupted_run_spent_counts() {
         calls: 3,
         prompt_tokens: 1_000_000,
         completion_tokens: 500_000,
-        estimated_calls: 0,
+        ..Usage::default()
     };
     budget.preload(
         usage,
@@ -164,7 +164,7 @@ impl ChatModel for Costs {
                     calls: 1,
                     prompt_tokens: request.estimated_prompt_tokens(),
                     completion_tokens: u64::from(request.max_tokens) * share / 100,
-                    estimated_calls: 0,
+                    ..Usage::default()
                 },
                 finish_reason: None,
             })

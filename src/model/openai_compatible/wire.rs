@@ -90,6 +90,7 @@ pub(super) fn reply(body: &[u8], request: &ChatRequest) -> Result<ChatReply, Unu
         prompt_tokens: request.estimated_prompt_tokens(),
         completion_tokens: estimate_tokens(&text),
         estimated_calls: 1,
+        ..Usage::default()
     });
     Ok(ChatReply {
         text,
@@ -126,7 +127,7 @@ fn usage(value: &Value) -> Option<Usage> {
         calls: 1,
         prompt_tokens: prompt_tokens.unwrap_or_default(),
         completion_tokens: completion_tokens.unwrap_or_default(),
-        estimated_calls: 0,
+        ..Usage::default()
     })
 }
 

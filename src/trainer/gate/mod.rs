@@ -69,8 +69,12 @@ pub struct Judged {
     pub scores: Option<Vec<ItemScore>>,
 }
 
-/// Selection results are one draw per skill, whatever step asks for them.
-pub const SELECTION_SAMPLE: &str = "selection";
+/// Fewest attempts at once while a candidate is scored wave by wave. A decision can fall after a
+/// single attempt; an eighth of the items at least keeps the waits for one wave after another few.
+/// It depends on nothing else, so that which items are scored is the same on every machine.
+fn smallest_wave(items: usize) -> usize {
+    items.div_ceil(8)
+}
 
 impl Gate<'_> {
     /// Scores `candidate`, as far as its hash has not been scored before, and decides.

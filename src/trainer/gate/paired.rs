@@ -3,12 +3,12 @@
 
 use futures::future::{join_all, try_join};
 
-use super::{Gate, Judged, SELECTION_SAMPLE, means};
+use super::{Gate, Judged, means, smallest_wave};
 use crate::trainer::candidate::Candidate;
 use crate::trainer::confident::{ConfidentSettings, ConfidentTest, Decision, Draw};
 use crate::trainer::environment::{Environment, Rollout};
 use crate::trainer::error::TrainError;
-use crate::trainer::evaluation::{Evaluator, ItemScore, Scores, mean};
+use crate::trainer::evaluation::{Evaluator, FIRST_DRAW, ItemScore, Scores, mean};
 use crate::trainer::gate_rule::{GateAction, GateProjection};
 use crate::trainer::state::State;
 use crate::trainer::verdict::{ItemDelta, Verdict};
@@ -49,7 +49,7 @@ impl Gate<'_> {
         while test.decision() == Decision::Continue {
             let wave = test
                 .fewest_until_decided()
-                .max(evaluator.environment.parallelism());
+                .max(smallest_wave(self.items.len()));
             let draws = test.next(wave);
             let pairs = draws
                 .iter()
@@ -90,8 +90,8 @@ impl Gate<'_> {
     ) -> Result<(Rollout, Rollout), TrainError> {
         let item = &self.items[draw.item];
         let sample = match draw.repeat {
-            0 => SELECTION_SAMPLE.to_owned(),
-            repeat => format!("{SELECTION_SAMPLE}/repeat_{repeat}"),
+            0 => FIRST_DRAW.to_owned(),
+            repeat => format!("{FIRST_DRAW}/repeat_{repeat}"),
         };
         try_join(
             evaluator.attempt(item, &state.current.skill, &sample),
@@ -123,7 +123,7 @@ impl Gate<'_> {
         state: &State,
     ) -> Result<Vec<ItemScore>, TrainError> {
         let evaluation = evaluator
-            .evaluate(self.items, &candidate.skill, SELECTION_SAMPLE)
+            .evaluate(self.items, &candidate.skill, FIRST_DRAW)
             .await?;
         let items = evaluation.item_scores();
         verdict.scores = means(&items);

@@ -3,12 +3,12 @@
 
 use futures::future::join_all;
 
-use super::{Gate, Judged, SELECTION_SAMPLE, coverage, means};
+use super::{Gate, Judged, coverage, means, smallest_wave};
 use crate::trainer::candidate::Candidate;
 use crate::trainer::early_stop::{EarlyStop, ItemResult, scoring_order};
 use crate::trainer::environment::{Environment, Rollout};
 use crate::trainer::error::TrainError;
-use crate::trainer::evaluation::{Evaluator, ItemScore, Scores, mean};
+use crate::trainer::evaluation::{Evaluator, FIRST_DRAW, ItemScore, Scores, mean};
 use crate::trainer::gate_rule::{GateAction, decide};
 use crate::trainer::state::{Scored, State};
 use crate::trainer::verdict::{Verdict, deltas};
@@ -45,9 +45,7 @@ impl Gate<'_> {
             }
             None => {
                 let skill = &candidate.skill;
-                let evaluation = evaluator
-                    .evaluate(self.items, skill, SELECTION_SAMPLE)
-                    .await?;
+                let evaluation = evaluator.evaluate(self.items, skill, FIRST_DRAW).await?;
                 Scoring {
                     items: evaluation.item_scores(),
                     bound: None,
@@ -99,13 +97,13 @@ impl Gate<'_> {
         while !pending.is_empty() && early.can_still_win(&results) {
             let least = early.fewest_until_decided(&results, &order);
             let wave = least
-                .max(evaluator.environment.parallelism())
+                .max(smallest_wave(self.items.len()))
                 .clamp(1, pending.len());
             let (now, later) = pending.split_at(wave);
             pending = later;
-            let attempts = now.iter().map(|&index| {
-                evaluator.attempt(&self.items[index], &candidate.skill, SELECTION_SAMPLE)
-            });
+            let attempts = now
+                .iter()
+                .map(|&index| evaluator.attempt(&self.items[index], &candidate.skill, FIRST_DRAW));
             for (&index, rollout) in now.iter().zip(join_all(attempts).await) {
                 let rollout = rollout?;
                 results[index] = rollout

@@ -139,7 +139,7 @@ impl ChatModel for Oracle {
                     calls: 1,
                     prompt_tokens: 10,
                     completion_tokens: 5,
-                    estimated_calls: 0,
+                    ..Usage::default()
                 },
                 finish_reason: None,
             })
@@ -242,7 +242,7 @@ pub(super) async fn train_in(
         Role::Optimizer,
         meter.clone(),
     ));
-    let prompts = Arc::new(Prompts::load(None)?);
+    let prompts = Arc::new(Prompts::load(None, &[])?);
     Trainer::new(world, model, meter, prompts, settings, observers)?
         .train(state)
         .await

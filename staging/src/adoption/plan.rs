@@ -41,11 +41,13 @@ pub struct PlannedText {
 }
 
 impl StagingArea {
-    /// A plan to adopt these proposals with the texts that were approved for them.
+    /// A plan to adopt these proposals with the texts that were approved for them; for
+    /// [`Approver::Automatic`] with the staged texts, which nobody decided about.
     ///
     /// # Errors
     ///
-    /// There is no such proposal, or it is not accepted.
+    /// There is no such proposal, or it is not accepted; or, for the policy, the gate did not
+    /// confirm it or somebody decided about it.
     pub fn plan(
         &self,
         ids: &[impl AsRef<str>],
@@ -54,7 +56,7 @@ impl StagingArea {
     ) -> Result<AdoptionPlan> {
         let items = ids.iter().map(|id| {
             let staged = self.load(id.as_ref())?;
-            let text = approved(&staged)?.text.clone();
+            let text = approval(&staged, by)?.text;
             Ok(PlannedText {
                 proposal: staged.proposal.id,
                 text,
@@ -168,10 +170,10 @@ fn prepare_one(
     roots: &AllowedRoots,
 ) -> Result<Prepared> {
     let staged = area.load(&item.proposal)?;
-    let accepted = approved(&staged)?;
+    let accepted = approval(&staged, by)?;
     let proposal = &staged.proposal;
     let refuse = |kind, reason: String| Refusal::new(kind, &proposal.id, reason);
-    if staged.decision.proposal_sha256 != staged.record_sha256 {
+    if by == Approver::Person && staged.decision.proposal_sha256 != staged.record_sha256 {
         return Err(refuse(
             RefusalKind::ProposalChanged,
             "the proposal was changed after it was approved: review it again".to_owned(),
@@ -282,6 +284,38 @@ fn prepare_one(
             after: Some(after.into_bytes()),
             mode: None,
         },
+    })
+}
+
+/// What may be written for a proposal: what a person approved, or for the policy the staged text.
+fn approval(staged: &Staged, by: Approver) -> Result<Accepted, Refusal> {
+    match by {
+        Approver::Person => approved(staged).cloned(),
+        Approver::Automatic => undecided(staged),
+    }
+}
+
+/// The staged text of a proposal that the gate confirmed and nobody decided about. Nothing of it is
+/// kept as a decision: if the adoption comes to nothing, the proposal still waits for a person.
+fn undecided(staged: &Staged) -> Result<Accepted, Refusal> {
+    let proposal = &staged.proposal;
+    let needs_person = |reason: &str| {
+        let reason = format!("{reason}: only a person may adopt it");
+        Err(Refusal::new(RefusalKind::NeedsPerson, &proposal.id, reason))
+    };
+    if !(proposal.verified && proposal.gate.accepted) {
+        return needs_person("the gate did not accept it");
+    }
+    if staged.status != Status::Pending || !staged.decision.rejected.is_empty() {
+        return needs_person("somebody decided about it");
+    }
+    Ok(Accepted {
+        edits: proposal.edit_numbers(),
+        text: proposal.proposed.text.clone(),
+        text_sha256: proposal.proposed.sha256.clone(),
+        base_sha256: proposal.base.sha256.clone(),
+        edited_by_person: false,
+        at: proposal.created,
     })
 }
 

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use skillopt_files::Lock;
 use skillopt_staging::{
-    Acceptance, AllowedRoots, Approver, Error, Finding, Level, RefusalKind, adopt, dry_run, normal,
-    preflight, rebase, sha256,
+    Acceptance, AllowedRoots, Approver, Draft, EditSelection, Error, Finding, Level, RefusalKind,
+    adopt, dry_run, normal, preflight, rebase, sha256,
 };
 
 use crate::world::{World, acceptance, at, refused};
@@ -472,6 +472,7 @@ fn a_text_with_a_risk_is_never_adopted_automatically() {
     let path = world.skill("a");
     world.write(&path, "one\n");
     let mut draft = world.draft(&path, "one\ntwo\n");
+    draft.gate.accepted = true;
     draft.lint.push(Finding {
         rule: "new-host".to_owned(),
         level: Level::Warning,
@@ -480,7 +481,6 @@ fn a_text_with_a_risk_is_never_adopted_automatically() {
     });
     let area = world.area();
     let id = area.stage(draft).unwrap().id;
-    world.accept(&id);
     let adopt_by = |by| {
         let plan = area.plan(&[&id], by, at(5)).unwrap();
         adopt(&plan, &world.state, &world.roots)
@@ -490,5 +490,47 @@ fn a_text_with_a_risk_is_never_adopted_automatically() {
         RefusalKind::RiskNeedsPerson
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "one\n");
+    world.accept(&id);
     adopt_by(Approver::Person).unwrap();
+}
+
+#[test]
+fn only_what_the_gate_confirmed_and_nobody_decided_about_is_adopted_automatically() {
+    let world = World::new();
+    let path = world.skill("a");
+    world.write(&path, "one\n");
+    let area = world.area();
+    let stage = |change: fn(&mut Draft)| {
+        let mut draft = world.draft(&path, "one\ntwo\n");
+        (draft.verified, draft.gate.accepted) = (true, true);
+        change(&mut draft);
+        area.stage(draft).unwrap().id
+    };
+    let adopt_by = |by, id: &str| {
+        let plan = area.plan(&[id], by, at(5))?;
+        adopt(&plan, &world.state, &world.roots)
+    };
+    let unsure = [
+        stage(|draft| draft.verified = false),
+        stage(|draft| draft.gate.accepted = false),
+        stage(|_| {}),
+        stage(|_| {}),
+    ];
+    world.accept(&unsure[2]);
+    let some = EditSelection::Some(vec![1]);
+    area.reject(&unsure[3], some, "", at(4)).unwrap();
+    for id in &unsure {
+        assert_eq!(
+            refused(adopt_by(Approver::Automatic, id)),
+            RefusalKind::NeedsPerson
+        );
+    }
+    let sure = stage(|_| {});
+    assert_eq!(
+        refused(adopt_by(Approver::Person, &sure)),
+        RefusalKind::ProposalNotAccepted
+    );
+    let adoption = adopt_by(Approver::Automatic, &sure).unwrap();
+    assert_eq!(adoption.by, Approver::Automatic);
+    assert_eq!(read(&path), "one\ntwo\n");
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use skillopt_staging::{Acceptance, EditSelection, HistoryEvent, RefusalKind, Status};
+use skillopt_staging::{Acceptance, Approver, EditSelection, HistoryEvent, RefusalKind, Status};
 
 use crate::world::{World, acceptance, at, refused};
 
@@ -178,7 +178,8 @@ fn the_history_tells_the_whole_story_of_a_document() {
             },
             HistoryEvent::Adopted {
                 adoption: "a1".to_owned(),
-                proposal: id
+                proposal: id,
+                by: Approver::Person,
             },
             HistoryEvent::Reverted {
                 revert: "a2".to_owned(),

@@ -74,6 +74,11 @@ pub(in super::super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool
             };
             trimmed(&ours["files"]) == trimmed(&expected["files"])
         }
+        "staged_names_collide" => {
+            let kind = expected["error"].as_str().unwrap_or_default();
+            ["proposal_file_collision", "skill_name_duplicate"].contains(&kind)
+        }
+        "staged_dir_mismatch" => expected["error"] == "live_dir_mismatch",
         "staged_rows" => ours.as_array().map_or(0, Vec::len) == list(input, "proposals").count(),
         "staged_rows_refused" => ours.get("error").is_some(),
         "staged_pointer" => !input["pointer"].is_null(),

@@ -15,6 +15,8 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
         example: "DB_PASSWORD=hunter2-fake",
         counter_example: "password = getpass.getpass()",
         near: hit::assigned,
+        reach: Some(7),
+        beside: &[],
         check: plausible::password,
     },
     Rule {
@@ -24,6 +26,8 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
         example: "AWS_SECRET_ACCESS_KEY=FAKE/secret/access/key/FAKEFAKEFAKEFAKE01",
         counter_example: "token: the smallest unit of text",
         near: hit::assigned,
+        reach: Some(15),
+        beside: &[],
         check: plausible::secret,
     },
     Rule {
@@ -41,6 +45,8 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
         example: "signing_key=fake0000FAKE0000fake",
         counter_example: "primary_key: user_id",
         near: hit::assigned,
+        reach: Some(0),
+        beside: &[],
         check: plausible::random,
     },
     Rule {
@@ -50,6 +56,8 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
         example: "the password is s3cr3t-fake",
         counter_example: "the password is wrong",
         near: hit::anywhere,
+        reach: Some(0),
+        beside: &[],
         check: plausible::spoken,
     },
     Rule {
@@ -59,6 +67,8 @@ pub(super) const ASSIGNMENTS: &[Rule] = &[
         example: "use token a1b2c3d4-fake-0000",
         counter_example: "the token refresh-flow and password/login pages",
         near: hit::spoken,
+        reach: Some(0),
+        beside: &[],
         check: plausible::spoken,
     },
 ];

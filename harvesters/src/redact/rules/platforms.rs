@@ -40,13 +40,16 @@ pub(super) const PLATFORMS: &[Rule] = &[
         "sk-lf-00000000-fa6e-0000-0000-000000000000",
         "sk-lf-key",
     ),
-    row(
-        "openai-key",
-        &["sk-"],
-        r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{12,}|\bsk-[A-Za-z0-9_]{20,}(?:-[A-Za-z0-9_]+)*|\bsk-[A-Za-z_-]{0,40}[0-9][A-Za-z0-9_-]{8,}",
-        "sk-proj-FAKEFAKEFAKEFAKEFAKEFAKE",
-        "a risk-averse task-list",
-    ),
+    Rule {
+        reach: Some(0),
+        ..row(
+            "openai-key",
+            &["sk-"],
+            r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{12,}|\bsk-[A-Za-z0-9_]{20,}(?:-[A-Za-z0-9_]+)*|\bsk-[A-Za-z_-]{0,40}[0-9][A-Za-z0-9_-]{8,}",
+            "sk-proj-FAKEFAKEFAKEFAKEFAKEFAKE",
+            "a risk-averse task-list",
+        )
+    },
     Rule {
         near: hit::letters_follow::<48>,
         ..row(
@@ -311,10 +314,13 @@ pub(super) const PLATFORMS: &[Rule] = &[
         "12:AA:34",
     ),
     Rule {
-        near: hit::letters_follow::<32>,
+        near: hit::letters_follow::<31>,
         ..row(
             "twilio-key",
-            &["sk"],
+            &[
+                "sk0", "sk1", "sk2", "sk3", "sk4", "sk5", "sk6", "sk7", "sk8", "sk9", "ska", "skb",
+                "skc", "skd", "ske", "skf",
+            ],
             r"\bSK[0-9a-f]{32}\b",
             "SK0000000000000000000000000000fa6e",
             "SK0000",

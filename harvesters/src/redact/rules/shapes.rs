@@ -19,25 +19,39 @@ pub(super) const SHAPES: &[Rule] = &[
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJmYWtlIn0.FAKEFAKEFAKEFAKEFAKEFAKE",
         "eyJ.x.y",
     ),
-    row(
-        "url-password",
-        &["://"],
-        r#"\b[A-Za-z][A-Za-z0-9+.-]+://[^\s:/@"'`<>\\]*:(?P<v>[^\s@"'`<>\\]+?)@[A-Za-z0-9.\[$_-]"#,
-        "postgres://app:hunter2-fake@db.internal/shop",
-        "https://example.com:8080/path",
-    ),
-    row(
-        "url-token",
-        &["://"],
-        r"(?i)\bhttps?://(?P<v>[A-Za-z0-9_-]{20,})@[a-z0-9.-]+",
-        "https://FAKEFAKEFAKEFAKEFAKE0001@git.example.com/x.git",
-        "https://git@example.com/x.git",
-    ),
+    Rule {
+        near: hit::with_user,
+        ..row(
+            "url-password",
+            &["://"],
+            r#"\b[A-Za-z][A-Za-z0-9+.-]+://[^\s:/@"'`<>\\]*:(?P<v>[^\s@"'`<>\\]+?)@[A-Za-z0-9.\[$_-]"#,
+            "postgres://app:hunter2-fake@db.internal/shop",
+            "https://example.com:8080/path",
+        )
+    },
+    Rule {
+        near: hit::with_user,
+        ..row(
+            "url-token",
+            &["://"],
+            r"(?i)\bhttps?://(?P<v>[A-Za-z0-9_-]{20,})@[a-z0-9.-]+",
+            "https://FAKEFAKEFAKEFAKEFAKE0001@git.example.com/x.git",
+            "https://git@example.com/x.git",
+        )
+    },
     Rule {
         near: hit::in_query,
         ..row(
             "url-query-secret",
-            &["?", "&"],
+            &[
+                "token=",
+                "key=",
+                "secret=",
+                "signature=",
+                "code=",
+                "password=",
+                "pwd=",
+            ],
             r"(?i)[?&](?:access_token|auth_token|token|api_?key|key|secret|signature|x-amz-signature|x-amz-security-token|x-goog-signature|code|client_secret|password|pwd)=(?P<v>[A-Za-z0-9%._~+/-]{12,}={0,2})",
             "https://api.example.com/v1?user=1&api_key=fake00000000fake",
             "https://example.com/?key=short",
@@ -81,6 +95,7 @@ pub(super) const SHAPES: &[Rule] = &[
         "cookie: yes",
     ),
     Rule {
+        near: hit::headed,
         check: plausible::credential,
         ..row(
             "api-key-header",
@@ -111,35 +126,76 @@ pub(super) const SHAPES: &[Rule] = &[
         "dev:$2y$10$FAKEFAKEFAKEFAKEFAKEFAKEFAKE",
         "dev:$HOME/bin",
     ),
-    row(
-        "command-password",
-        &["-p", "--user", "-u", "-a"],
-        r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|docker login|redis-cli|mongosh?|psql|ldapsearch|7z|unzip|zip)\b[^\n|;&]*?\s(?:-p|-a |-w |-P )\s?["']?(?P<v>[^\s"'|;&-][^\s"'|;&]{2,})"#,
-        "mysql -u root -pfake-pass-1 shop",
-        "mysql -u root -p",
-    ),
-    row(
-        "curl-user",
-        &["curl", "wget", "http"],
-        r#"\b(?:curl|wget|https?)\b[^\n|;]*?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']+:(?P<v>[^\s"'@]{2,})"#,
-        "curl -u dev:fake-pass-1 https://example.com",
-        "curl -u dev https://example.com:80",
-    ),
     Rule {
+        near: hit::with_option,
+        ..row(
+            "command-password",
+            &[
+                "mysql",
+                "mariadb",
+                "sshpass",
+                "docker login",
+                "redis-cli",
+                "mongo",
+                "psql",
+                "ldapsearch",
+                "7z",
+                "zip",
+            ],
+            r#"\b(?:mysql|mysqldump|mysqladmin|mariadb|sshpass|docker login|redis-cli|mongosh?|psql|ldapsearch|7z|unzip|zip)\b[^\n|;&]*?\s(?:-p|-a |-w |-P )\s?["']?(?P<v>[^\s"'|;&-][^\s"'|;&]{2,})"#,
+            "mysql -u root -pfake-pass-1 shop",
+            "mysql -u root -p",
+        )
+    },
+    Rule {
+        near: hit::with_option,
+        ..row(
+            "curl-user",
+            &["curl", "wget", "http"],
+            r#"\b(?:curl|wget|https?)\b[^\n|;]*?\s(?:-u|--user|--proxy-user|-U)[ =]?["']?[^\s:"']+:(?P<v>[^\s"'@]{2,})"#,
+            "curl -u dev:fake-pass-1 https://example.com",
+            "curl -u dev https://example.com:80",
+        )
+    },
+    Rule {
+        near: hit::flagged,
         check: plausible::password,
         ..row(
             "flag-secret",
-            &["--"],
+            &[
+                "passw",
+                "passphrase",
+                "token",
+                "secret",
+                "key",
+                "credential",
+            ],
             r#"(?i)(?:^|\s|["'\[,])--?(?:[a-z0-9]+-)*(?:password|passwd|passphrase|token|secret|api-?key|access-?key|secret-?key|auth-?token|client-?secret|private-?key|credential)(?:=|\s+|["'],\s*["'])["']?(?P<v>[^\s"'$<>(){}\[\],;|&-][^\s"',;|&]{3,})"#,
             "deploy --password fake-pass-1",
             "pass --password on the command line",
         )
     },
-    row(
-        "one-time-code",
-        &["code", "otp", "passcode"],
-        r"(?i)\b(?:otp|2fa|mfa|one[- ]time|verification|security|login|recovery|backup)[ -]?(?:code|password|passcode|pin)?\s*(?:is|:|=)\s*(?P<v>\d{3}[ -]?\d{3}|\d{4,8})\b",
-        "your verification code is 000000",
-        "exit code: 1",
-    ),
+    Rule {
+        near: hit::digits_come,
+        // The words that a code follows are everywhere else as well.
+        beside: &["code", "otp", "passcode"],
+        ..row(
+            "one-time-code",
+            &[
+                "otp",
+                "2fa",
+                "mfa",
+                "one-time",
+                "one time",
+                "verification",
+                "security",
+                "login",
+                "recovery",
+                "backup",
+            ],
+            r"(?i)\b(?:otp|2fa|mfa|one[- ]time|verification|security|login|recovery|backup)[ -]?(?:code|password|passcode|pin)?\s*(?:is|:|=)\s*(?P<v>\d{3}[ -]?\d{3}|\d{4,8})\b",
+            "your verification code is 000000",
+            "exit code: 1",
+        )
+    },
 ];

@@ -1,0 +1,133 @@
+//! How fast the logs of a machine get into the database. See docs/performance.md, "Reading logs".
+//!
+//! `SKILLOPT_CORPUS` names a folder with `.claude` and `.codex` below it (or `claude` and
+//! `codex`); nothing is generated here. Each of `SKILLOPT_ROUNDS` rounds (three unless set)
+//! stores into a new database; the median and the best are shown, beside the same with no database, and
+//! the bytes alone.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "a benchmark that cannot prepare its input fails; its figures are rounded"
+)]
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use skillopt_harvesters::{Agent, ProjectScope, Redactor, Roots};
+use skillopt_sleep::night::gather::Gatherer;
+use skillopt_sleep::store::Store;
+
+fn main() {
+    let Some(corpus) = std::env::var_os("SKILLOPT_CORPUS").map(PathBuf::from) else {
+        // `cargo test` and `cargo bench` run this without a corpus as well.
+        println!("SKILLOPT_CORPUS is not set: nothing is measured");
+        return;
+    };
+    let rounds = std::env::var("SKILLOPT_ROUNDS")
+        .ok()
+        .and_then(|rounds| rounds.parse().ok())
+        .unwrap_or(3);
+    let mut roots = Roots::none();
+    let mut bytes = 0;
+    for (name, agent) in [("claude", Agent::Claude), ("codex", Agent::Codex)] {
+        for folder in [format!(".{name}"), name.to_owned()] {
+            let root = corpus.join(folder);
+            if root.is_dir() {
+                bytes += bytes_below(&root, &|_| ());
+                roots = roots.with(agent, &root);
+            }
+        }
+    }
+    // Newest sessions as a night with its defaults keeps them.
+    let gatherer = Gatherer {
+        roots,
+        sources: Vec::new(),
+        projects: ProjectScope::All,
+        since: None,
+        max_sessions: 200,
+        redactor: Redactor::new(),
+    };
+    println!("{:.1} MB of logs", bytes as f64 / 1e6);
+    measure("stored", bytes, rounds, || {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("skillopt-sleep.db");
+        let store = Store::open(&file).unwrap();
+        let start = Instant::now();
+        let gathered = gatherer.gather(&store).unwrap();
+        let time = start.elapsed();
+        drop(store);
+        (
+            time,
+            format!(
+                "{} sessions, {:.1} MB of database",
+                gathered.report.sessions,
+                file.metadata().unwrap().len() as f64 / 1e6
+            ),
+        )
+    });
+    println!("  peak memory so far: {}", peak_memory());
+    measure("read only", bytes, rounds, || {
+        let start = Instant::now();
+        let gathered = gatherer.read();
+        (
+            start.elapsed(),
+            format!("{} sessions", gathered.report.sessions),
+        )
+    });
+    measure("bytes alone", bytes, rounds, || {
+        let start = Instant::now();
+        for folder in ["claude", "codex", ".claude", ".codex"] {
+            let root = corpus.join(folder);
+            if root.is_dir() {
+                bytes_below(&root, &|path| {
+                    std::hint::black_box(fs_err::read(path).unwrap());
+                });
+            }
+        }
+        (start.elapsed(), String::new())
+    });
+}
+
+/// Prints the median and the best time of some rounds.
+fn measure(what: &str, bytes: u64, rounds: usize, mut run: impl FnMut() -> (Duration, String)) {
+    let mut found: Vec<(Duration, String)> = (0..rounds.max(1)).map(|_| run()).collect();
+    found.sort();
+    let (best, account) = &found[0];
+    let median = &found[found.len() / 2].0;
+    let rate = |time: &Duration| bytes as f64 / 1e6 / time.as_secs_f64();
+    println!(
+        "  {what:<12} median {:>8.1} ms {:>7.1} MB/s   best {:>8.1} ms {:>7.1} MB/s   {account}",
+        median.as_secs_f64() * 1e3,
+        rate(median),
+        best.as_secs_f64() * 1e3,
+        rate(best),
+    );
+}
+
+/// The size of all files below a folder, each shown to `each`.
+fn bytes_below(folder: &Path, each: &dyn Fn(&Path)) -> u64 {
+    let entries = fs_err::read_dir(folder).unwrap();
+    entries
+        .map(|entry| {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                bytes_below(&path, each)
+            } else {
+                each(&path);
+                path.metadata().unwrap().len()
+            }
+        })
+        .sum()
+}
+
+/// The most memory that this process ever had, as the system tells it.
+fn peak_memory() -> String {
+    fs_err::read_to_string("/proc/self/status")
+        .ok()
+        .and_then(|status| {
+            let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+            Some(line.trim_start_matches("VmHWM:").trim().to_owned())
+        })
+        .unwrap_or_else(|| "unknown".to_owned())
+}
