@@ -13,8 +13,9 @@ use super::context::Context;
 use super::failure::{ExitStatus, Failure};
 use super::output::Printer;
 use super::selection::Selection;
+use super::shell::quoted;
 use crate::night::gather::{Gathered, Gatherer, problems};
-use crate::night::{mine, split};
+use crate::night::{mine, split, tasks_file};
 use crate::store::{SessionRow, Store};
 
 /// Read session logs and show what is there.
@@ -34,7 +35,7 @@ enum What {
     /// One session as a timeline.
     Show(Show),
     /// The tasks that a night would mine.
-    Tasks(List),
+    Tasks(Tasks),
     /// The agents whose logs are read, and where.
     Sources {
         /// As JSON.
@@ -50,6 +51,15 @@ struct List {
     /// As JSON.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+struct Tasks {
+    #[command(flatten)]
+    list: List,
+    /// Write them to a file instead, to be looked over and given to `run --tasks-file`.
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]
@@ -349,14 +359,28 @@ fn name_of(value: &impl serde::Serialize) -> String {
         .unwrap_or_default()
 }
 
-fn tasks(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
-    let gathered = gather(context, &args.sessions)?;
+fn tasks(context: &Context, args: &Tasks) -> Result<ExitStatus, Failure> {
+    let gathered = gather(context, &args.list.sessions)?;
     let config = context.config()?;
     let mut tasks = mine::mine(&gathered.sessions, config);
     let fractions = split::Fractions::new(config.val_fraction, config.test_fraction)
         .map_err(|error| Failure::situation(&error))?;
     split::assign(&mut tasks, fractions, config.seed());
-    if args.json {
+    if let Some(output) = &args.output {
+        let projects = args.list.sessions.projects(context);
+        let project = projects.first().map(|path| path.display().to_string());
+        let sessions = gathered.sessions.len();
+        tasks_file::write(output, &project.unwrap_or_default(), sessions, &tasks)
+            .map_err(|error| Failure::situation(&error))?;
+        context.printer.line(format!(
+            "{} tasks written; look them over, set \"reviewed\": true, and give them to a night: \
+             skillopt-sleep run --tasks-file {}",
+            tasks.len(),
+            quoted(output)
+        ));
+        return Ok(ExitStatus::Done);
+    }
+    if args.list.json {
         context
             .printer
             .json("skillopt-sleep.tasks/1", &json!({ "tasks": tasks }));

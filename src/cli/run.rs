@@ -20,7 +20,9 @@ use crate::night::cycle::{Night, NightError, NightOutcome};
 use crate::night::document::DocumentKind;
 use crate::night::plan::NightPlan;
 use crate::night::report::{DocumentReport, NightReport, TaskCounts, score};
-use crate::night::{mine, split};
+use crate::night::split::Fractions;
+use crate::night::task::Task;
+use crate::night::{mine, split, tasks_file};
 use crate::store::{NightStatus, Store};
 
 /// Run one night now: read logs, mine tasks, train, stage proposals.
@@ -41,6 +43,10 @@ pub(super) struct Args {
     /// Most tasks.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_tasks: Option<u32>,
+    /// Tasks to use instead of mined ones: a file that `harvest tasks --output` wrote and you looked
+    /// over, with `"reviewed": true`.
+    #[arg(long, value_name = "FILE")]
+    tasks_file: Option<PathBuf>,
     /// Which documents may change, instead of the usual ones: `skill`, `memory`, a skill's name, or a
     /// path; may be given often.
     #[arg(long, value_name = "NAME|PATH")]
@@ -127,6 +133,7 @@ pub(super) fn plan(
         gatherer: args
             .sessions
             .gatherer(context, config, usual_since(context, config)?)?,
+        tasks: given_tasks(context, config, args)?,
         documents,
         used_skills: (config.documents.skills.enabled && args.target.is_empty())
             .then(|| context.used_skills(config)),
@@ -134,6 +141,33 @@ pub(super) fn plan(
         adoptable: context.allowed_roots(),
         homes: context.homes(),
     })
+}
+
+/// The tasks of `--tasks-file`. They may cost something only after a person looked them over.
+fn given_tasks(
+    context: &Context,
+    config: &NightConfig,
+    args: &Args,
+) -> Result<Option<Vec<Task>>, Failure> {
+    let Some(path) = &args.tasks_file else {
+        return Ok(None);
+    };
+    let failed = |error: &dyn std::error::Error| Failure::situation(error);
+    let fractions = Fractions::new(config.val_fraction, config.test_fraction)
+        .map_err(|error| failed(&error))?;
+    let file = tasks_file::read(path, fractions, config.seed()).map_err(|error| failed(&error))?;
+    for warning in &file.warnings {
+        context.printer.note(skillopt_staging::one_line(warning));
+    }
+    let free = args.dry_run || config.models.are_scripted();
+    if !file.may_run(free) {
+        return Err(Failure::new(
+            ExitStatus::Situation,
+            format!("the tasks of {} are not reviewed", path.display()),
+        )
+        .hint("look them over, and set \"reviewed\": true in the file"));
+    }
+    Ok(Some(file.tasks))
 }
 
 /// A night looks at what came since the last complete one, the first one as far back as configured.
@@ -302,10 +336,16 @@ fn dry_run(
     plan: &NightPlan,
 ) -> Result<ExitStatus, Failure> {
     let gathered = plan.gatherer.read();
-    let mut tasks = mine::mine(&gathered.sessions, config);
-    let fractions = split::Fractions::new(config.val_fraction, config.test_fraction)
+    let fractions = Fractions::new(config.val_fraction, config.test_fraction)
         .map_err(|error| Failure::situation(&error))?;
-    split::assign(&mut tasks, fractions, config.seed());
+    let tasks = match &plan.tasks {
+        Some(given) => given.clone(),
+        None => {
+            let mut mined = mine::mine(&gathered.sessions, config);
+            split::assign(&mut mined, fractions, config.seed());
+            mined
+        }
+    };
     let printer = context.printer;
     printer.line(format!(
         "sessions   {} from {} files",

@@ -60,7 +60,7 @@ pub(super) fn show(printer: Printer, staged: &Staged) {
     printer.line(format!(
         "gate      {} · {} {} over {} validation tasks: {} better, {} worse, {} even, {} not measured",
         one_line(&proposal.gate.action),
-        proposal.gate.metric,
+        one_line(&proposal.gate.metric),
         gain(&proposal.gate),
         proposal.gate.items.len(),
         proposal.gate.wins,
@@ -163,6 +163,9 @@ fn edit_text(edit: &StagedEdit) -> String {
     if !edit.rationale.trim().is_empty() {
         let _ = writeln!(text, "  why: {}", one_line(&edit.rationale));
     }
+    if let Some(gain) = edit.contribution {
+        let _ = writeln!(text, "  adds {gain:+.3} to what the other edits do");
+    }
     for evidence in edit.evidence.iter().take(3) {
         let _ = writeln!(
             text,
@@ -171,6 +174,14 @@ fn edit_text(edit: &StagedEdit) -> String {
             one_line(&evidence.project),
             one_line(&evidence.quote.chars().take(160).collect::<String>())
         );
+        if let Some(file) = &evidence.file {
+            let offset = evidence.offset.unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "    {}, byte {offset}",
+                one_line(&file.display().to_string())
+            );
+        }
     }
     if edit.evidence.len() > 3 {
         let _ = writeln!(text, "  and {} more sessions", edit.evidence.len() - 3);

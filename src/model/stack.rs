@@ -48,6 +48,14 @@ pub struct ModelsConfig {
 }
 
 impl ModelsConfig {
+    /// Whether every reply comes from a script, so that nothing is spent.
+    #[must_use]
+    pub fn are_scripted(&self) -> bool {
+        [&self.optimizer, &self.target]
+            .iter()
+            .all(|role| role.script.is_some())
+    }
+
     /// One role's part.
     #[must_use]
     pub fn role(&self, role: Role) -> &RoleConfig {

@@ -223,7 +223,7 @@ impl Work<'_> {
         self.tidy(report);
         let sessions = self.harvest(plan, report)?;
         self.look_back(plan, report);
-        let tasks = self.mine(&sessions, report)?;
+        let tasks = self.mine(plan, &sessions, report)?;
         if tasks.len() < MIN_TASKS {
             report.notes.push(too_few(&tasks, report));
             return Ok(());
@@ -246,6 +246,7 @@ impl Work<'_> {
             watch: Arc::clone(self.watch),
             dir: self.dir.clone(),
             sessions: &sessions,
+            homes: &plan.homes,
             models: &models,
         };
         let mut result = Ok(());
@@ -359,9 +360,11 @@ impl Work<'_> {
         Ok(gathered.sessions)
     }
 
-    /// Mines and splits, or takes what this night had mined before it was interrupted.
+    /// Mines and splits, or takes what a person gave, or what this night had before it was
+    /// interrupted.
     fn mine(
         &self,
+        plan: &NightPlan,
         sessions: &[Session],
         report: &mut NightReport,
     ) -> Result<Vec<Task>, NightError> {
@@ -370,8 +373,14 @@ impl Work<'_> {
             read_tasks(&path)?
         } else {
             let config = self.night.config;
-            let mut tasks = mine::mine(sessions, config);
-            split::assign(&mut tasks, self.fractions()?, config.seed());
+            let tasks = match &plan.tasks {
+                Some(given) => given.clone(),
+                None => {
+                    let mut mined = mine::mine(sessions, config);
+                    split::assign(&mut mined, self.fractions()?, config.seed());
+                    mined
+                }
+            };
             write_atomic_json(&path, &tasks)?;
             tasks
         };

@@ -17,6 +17,8 @@ use super::used_skills::UsedSkills;
 pub struct NightPlan {
     /// Reads the logs.
     pub gatherer: Gatherer,
+    /// Tasks to use instead of mined ones, with splits.
+    pub tasks: Option<Vec<Task>>,
     /// The documents that may be improved, in order.
     pub documents: Vec<PlannedDocument>,
     /// Where the skills that sessions used are looked for; none when they shall not be trained.

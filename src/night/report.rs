@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use skillopt_harvesters::Report as HarvestReport;
-use skillopt_staging::{prose, table_cell};
+use skillopt_staging::{markdown, one_line, table_cell};
 
 use super::task::Task;
 use crate::impact::Impact;
@@ -34,8 +34,7 @@ pub struct NightReport {
     pub documents: Vec<DocumentReport>,
     /// Adoptions since which sessions go clearly worse.
     pub regressions: Vec<Impact>,
-    /// Documents that the night left alone: nearly always because they cannot be written, which is
-    /// found out before anything is spent on them.
+    /// Documents that could not be written, found out before anything was spent on them.
     pub refused: Vec<RefusedDocument>,
     /// Usage by role and stage.
     pub usage: BTreeMap<String, Usage>,
@@ -206,9 +205,9 @@ impl NightReport {
                 let _ = writeln!(
                     text,
                     "- {} (`{}`): {}",
-                    prose(&refused.name),
+                    markdown(&refused.name),
                     table_cell(&refused.path),
-                    prose(&refused.reason)
+                    markdown(&refused.reason)
                 );
             }
         }
@@ -216,7 +215,7 @@ impl NightReport {
         if !self.notes.is_empty() {
             text.push_str("\n## Notes\n\n");
             for note in &self.notes {
-                let _ = writeln!(text, "- {}", prose(note));
+                let _ = writeln!(text, "- {}", markdown(note));
             }
         }
         text
@@ -236,7 +235,7 @@ impl NightReport {
             let _ = writeln!(text, "- lines skipped, {}: {count}", name_of(flaw));
         }
         for (kind, count) in &harvest.unknown_kinds {
-            let _ = writeln!(text, "- unknown records, {}: {count}", prose(kind));
+            let _ = writeln!(text, "- unknown records, {}: {count}", markdown(kind));
         }
         for skipped in harvest
             .skipped
@@ -247,19 +246,24 @@ impl NightReport {
             let _ = writeln!(
                 text,
                 "- {}: {}",
-                prose(&skipped.file),
-                prose(&skipped.detail)
+                markdown(&skipped.file),
+                markdown(&skipped.detail)
             );
         }
         for warning in &harvest.warnings {
-            let _ = writeln!(text, "- {}", prose(warning));
+            let _ = writeln!(text, "- {}", markdown(warning));
         }
     }
 }
 
 impl DocumentReport {
     fn write_markdown(&self, text: &mut String) {
-        let _ = writeln!(text, "\n## {} ({})\n", prose(&self.name), prose(&self.kind));
+        let _ = writeln!(
+            text,
+            "\n## {} ({})\n",
+            markdown(&self.name),
+            markdown(&self.kind)
+        );
         let _ = writeln!(text, "- file: `{}`", table_cell(&self.path));
         let _ = writeln!(
             text,
@@ -291,11 +295,11 @@ impl DocumentReport {
                     );
                 }
                 if let Some(held) = &self.held {
-                    let _ = writeln!(text, "- left for review: {}", prose(held));
+                    let _ = writeln!(text, "- left for review: {}", markdown(held));
                 }
             }
             (None, Some(reason)) => {
-                let _ = writeln!(text, "- nothing staged: {}", prose(reason));
+                let _ = writeln!(text, "- nothing staged: {}", markdown(reason));
             }
             (None, None) => {}
         }
@@ -304,12 +308,12 @@ impl DocumentReport {
                 text,
                 "- step {}: **{}** ({} → {})",
                 step.step,
-                prose(&step.action),
+                one_line(&step.action),
                 score(step.before),
                 score(step.after)
             );
             for edit in &step.edits {
-                let _ = writeln!(text, "  - {}", prose(edit));
+                let _ = writeln!(text, "  - {}", markdown(edit));
             }
         }
     }

@@ -61,9 +61,11 @@ pub fn level_name(level: Level) -> &'static str {
 }
 
 fn look(document: &Document, base: &str, text: &str, answers: &[&str]) -> Vec<Finding> {
-    let host = match document.hosts.as_slice() {
-        [host] if host == "codex" => Host::Codex,
-        [host] if host == "claude-code" => Host::ClaudeCode,
+    let reads = |host: &str| document.hosts.iter().any(|other| other == host);
+    let host = match (reads("claude-code"), reads("codex")) {
+        (true, false) => Host::ClaudeCode,
+        (false, true) => Host::Codex,
+        (false, false) if !document.hosts.is_empty() => Host::Other,
         _ => Host::Any,
     };
     let context = Context {

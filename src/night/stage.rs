@@ -4,16 +4,18 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use skillopt_harvesters::Session;
+use skillopt_harvesters::{Agent, Session};
 use skillopt_staging::{
     Base, Cost, Draft, EditStatus, Evidence, Origin, RejectedCandidate, StagedEdit,
 };
 
 use super::document::{Document, DocumentError, DocumentKind};
 use super::gate_record;
+use super::hosts;
 use super::risk;
 use super::task::Task;
 use crate::skill::{Edit, EditReport, apply_patch};
@@ -50,6 +52,8 @@ pub struct Made<'a> {
     pub run: &'a RunDir,
     /// Where the tasks come from.
     pub sources: &'a Sources<'a>,
+    /// The agents' homes, which tell who reads the document.
+    pub homes: &'a [(Agent, PathBuf)],
     /// What it cost.
     pub cost: Cost,
     /// The step whose candidate is suggested although the gate could not decide about it; `None`
@@ -108,7 +112,7 @@ pub fn draft(made: &Made<'_>) -> Result<Draft, StageError> {
         name: document.name.clone(),
         path: document.path.clone(),
         real_path: None,
-        hosts: Vec::new(),
+        hosts: hosts::of(&document.path, made.homes),
     };
     let base = document.text.as_ref().map_or_else(Base::absent, Base::of);
     let proposed = document.with_trained(&text)?;
@@ -184,12 +188,37 @@ fn staged_edits(
     let Some((items, reports)) = run.step_edits(record.step)? else {
         return Ok(None);
     };
-    let edits = items.iter().enumerate();
+    let dropped = dropped(record, items.len(), reports.len());
+    let kept = (0..items.len()).filter(|item| !dropped.contains(item));
     Ok(Some(
-        edits
-            .map(|(position, item)| staged_edit(position, item, reports.get(position), sources))
+        kept.enumerate()
+            .map(|(position, item)| {
+                let report = reports.get(position);
+                let mut edit = staged_edit(position, &items[item], report, sources);
+                edit.contribution = contribution(record, item);
+                edit
+            })
             .collect(),
     ))
+}
+
+/// The edits of a batch that were taken out again because they were not needed: the reports are of
+/// those that stayed.
+fn dropped(record: &StepRecord, edits: usize, reports: usize) -> Vec<usize> {
+    let Some(attribution) = record.attribution.as_ref().filter(|_| reports < edits) else {
+        return Vec::new();
+    };
+    let alone = attribution.fallback.into_iter().collect();
+    [attribution.dropped(), alone]
+        .into_iter()
+        .find(|dropped| edits - dropped.len() == reports)
+        .unwrap_or_default()
+}
+
+/// What the gate's score gained by an edit, where that was asked.
+fn contribution(record: &StepRecord, edit: usize) -> Option<f64> {
+    let attribution = record.attribution.as_ref()?;
+    attribution.edits.get(edit)?.gain
 }
 
 fn staged_edit(

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use skillopt_harvesters::Session;
+use skillopt_harvesters::{Agent, Session};
 use skillopt_staging::{Cost, StagingArea};
 
 use super::assignment::{Scope, lies_in};
@@ -63,6 +63,8 @@ pub struct Training<'a> {
     pub dir: PathBuf,
     /// The sessions that the tasks come from.
     pub sessions: &'a [Session],
+    /// The agents' homes.
+    pub homes: &'a [(Agent, PathBuf)],
     /// The models.
     pub models: &'a Models,
 }
@@ -174,6 +176,7 @@ impl Training<'_> {
                 }),
             },
             no_regression: train.gate_no_regression,
+            attribute: train.gate_attribute,
             ..Settings::default()
         }
     }
@@ -232,6 +235,7 @@ impl Training<'_> {
             gate: &settings.gate,
             run,
             sources: &sources,
+            homes: self.homes,
             cost,
             suggestion,
         })?;

@@ -60,7 +60,7 @@
 //!
 //! rebase(base, proposed, live) -> Option<String>           normal(raw), in_form_of(text, raw)
 //! unified_diff(base, proposed, path), inline_diff(base, proposed, context) -> Vec<Vec<DiffLine>>
-//! display_safe, has_hidden, one_line, table_cell, prose, score, sha256
+//! display_safe, has_hidden, one_line, table_cell, prose, markdown, score, sha256
 //! skill_name, resolvable_name, live_path, within, collision_key
 //! SkillRoots::new().project(dir).home(dir).plugins(dir).directory(dir)   .find(name) -> Lookup
 //! ```
@@ -125,6 +125,6 @@ pub use skills::{Lookup, PROJECT_SKILLS, SkillRoots, version_order};
 pub use target::{Target, preflight};
 pub use text::diff::{DiffLine, LineChange, Span, inline_diff, unified_diff};
 pub use text::digest::sha256;
-pub use text::display::{display_safe, has_hidden, one_line, prose, score, table_cell};
+pub use text::display::{display_safe, has_hidden, markdown, one_line, prose, score, table_cell};
 pub use text::form::{in_form_of, normal};
 pub use text::merge::rebase;

@@ -31,6 +31,7 @@ mod sleep;
 mod staged;
 mod stages;
 mod staging;
+mod tasks;
 mod trace;
 mod trace_rules;
 mod trace_sound;
@@ -96,6 +97,7 @@ fn groups() -> Vec<Group> {
         staged::GROUPS,
         reports::GROUPS,
         skills::GROUPS,
+        tasks::GROUPS,
         bench::GROUPS,
         data::GROUPS,
         command_line::GROUPS,

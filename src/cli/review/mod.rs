@@ -12,6 +12,7 @@ mod keys;
 mod opened;
 mod plain;
 mod screen;
+mod screens;
 mod tabs;
 mod terminal;
 #[cfg(test)]

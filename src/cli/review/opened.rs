@@ -6,6 +6,7 @@ use skillopt_staging::{
     Accepted, DocumentKind, EditStatus, Finding, Staged, StagedEdit, Status, normal, rebase, sha256,
 };
 
+use super::screens::Screens;
 use crate::night::document::{Document, DocumentKind as NightKind};
 use crate::night::risk;
 use crate::night::stage::with_edits;
@@ -71,6 +72,8 @@ pub(super) struct Opened {
     pub(super) stuck: BTreeSet<usize>,
     /// Whether a text was accepted for a document that became another one since.
     pub(super) stale: bool,
+    /// What was worked out to be shown.
+    pub(super) screens: Screens,
 }
 
 impl Opened {
@@ -84,6 +87,7 @@ impl Opened {
             findings: Vec::new(),
             stuck: BTreeSet::new(),
             stale: false,
+            screens: Screens::default(),
         };
         if matches!(opened.live, Live::Changed { .. }) {
             let numbers = applied(&opened.staged);

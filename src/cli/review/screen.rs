@@ -1,5 +1,7 @@
 //! The screen: a header, the proposals on the left, the tabs on the right, the keys at the bottom.
 
+use std::rc::Rc;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
@@ -65,7 +67,9 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme) -> Extent {
             "y adopt  n leave without adopting  b back  j/k scroll"
         };
         frame.render_widget(Line::styled(keys, theme.faint()), footer);
-        return scrolled(frame, body, finish(preview, theme), app.scroll);
+        let area = indented(body);
+        let lines = wrap(finish(preview, theme), usize::from(area.width), 2);
+        return scrolled(frame, area, &lines, app.scroll);
     }
     frame.render_widget(Line::styled(KEYS, theme.faint()), footer);
     let list = (body.width * 3 / 10).clamp(16, 36);
@@ -74,8 +78,13 @@ pub(super) fn draw(frame: &mut Frame<'_>, app: &App, theme: Theme) -> Extent {
     draw_list(frame, left, app, theme);
     let [tabs, content] =
         Layout::vertical([Constraint::Length(2), Constraint::Min(1)]).areas(right);
-    frame.render_widget(Paragraph::new(tab_line(app, theme)), tabs);
-    let extent = scrolled(frame, content, content_lines(app, theme), app.scroll);
+    frame.render_widget(
+        Paragraph::new(tab_line(app, usize::from(tabs.width), theme)),
+        tabs,
+    );
+    let content = indented(content);
+    let lines = content_lines(app, usize::from(content.width), theme);
+    let extent = scrolled(frame, content, &lines, app.scroll);
     match &app.mode {
         Mode::Help => draw_help(frame, theme),
         Mode::Reason { scope, text } => draw_reason(frame, app, *scope, text, theme),
@@ -171,7 +180,7 @@ fn mark(row: &Row) -> char {
     }
 }
 
-fn tab_line(app: &App, theme: Theme) -> Vec<Line<'static>> {
+fn tab_line(app: &App, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let risks = app
         .row()
         .and_then(|row| row.opened.as_ref())
@@ -196,30 +205,59 @@ fn tab_line(app: &App, theme: Theme) -> Vec<Line<'static>> {
         .map(|row| one_line(&row.staged.proposal.document.path.display().to_string()));
     vec![
         Line::from(spans),
-        Line::styled(format!("  {}", path.unwrap_or_default()), theme.faint()),
+        Line::styled(
+            format!(
+                "  {}",
+                its_end(&path.unwrap_or_default(), width.saturating_sub(2))
+            ),
+            theme.faint(),
+        ),
     ]
 }
 
-fn content_lines(app: &App, theme: Theme) -> Vec<Line<'static>> {
-    let Some(row) = app.row() else {
-        return vec![Line::raw("nothing waits for review")];
-    };
-    match (&row.opened, &row.problem) {
-        (Some(opened), _) => tabs::lines(app.tab, opened, app.edit(), theme),
-        (None, Some(problem)) => vec![Line::raw(format!("cannot be shown: {}", one_line(problem)))],
-        (None, None) => Vec::new(),
+/// A path that may have `width` cells; of a longer one the end, which tells most.
+fn its_end(path: &str, width: usize) -> String {
+    let mut rest = path;
+    while Line::raw(rest).width() + usize::from(rest.len() < path.len()) > width {
+        let Some(first) = rest.chars().next() else {
+            break;
+        };
+        rest = &rest[first.len_utf8()..];
+    }
+    if rest.len() == path.len() {
+        path.to_owned()
+    } else {
+        format!("…{rest}")
     }
 }
 
-/// Draws the part of the lines that fits.
-fn scrolled(frame: &mut Frame<'_>, area: Rect, lines: Vec<Line<'static>>, scroll: usize) -> Extent {
+fn content_lines(app: &App, width: usize, theme: Theme) -> Rc<Vec<Line<'static>>> {
+    let lines = match app.row().map(|row| (&row.opened, &row.problem)) {
+        None => vec![Line::raw("nothing waits for review")],
+        Some((Some(opened), _)) => {
+            return tabs::lines(app.tab, opened, app.edit(), width, theme);
+        }
+        Some((None, Some(problem))) => {
+            vec![Line::raw(format!("cannot be shown: {}", one_line(problem)))]
+        }
+        Some((None, None)) => Vec::new(),
+    };
+    Rc::new(wrap(lines, width, 2))
+}
+
+/// The area without a blank column on its left.
+fn indented(area: Rect) -> Rect {
     let [_, area] = Layout::horizontal([Constraint::Length(1), Constraint::Min(1)]).areas(area);
-    let lines = wrap(lines, usize::from(area.width), 2);
+    area
+}
+
+/// Draws the part of the lines that fits.
+fn scrolled(frame: &mut Frame<'_>, area: Rect, lines: &[Line<'static>], scroll: usize) -> Extent {
     let page = usize::from(area.height);
     let end = lines.len().saturating_sub(page);
     let first = scroll.min(end);
     let below = lines.len().saturating_sub(first + page);
-    let mut shown: Vec<Line<'static>> = lines.into_iter().skip(first).take(page).collect();
+    let mut shown: Vec<Line<'static>> = lines.iter().skip(first).take(page).cloned().collect();
     if below > 0 {
         shown.pop();
         shown.push(Line::raw(format!("… {} more lines", below + 1)));
@@ -355,7 +393,12 @@ fn dialog(
         width,
         height,
     };
-    frame.render_widget(Clear, place);
+    let rows = Rect {
+        x: 0,
+        width: area.width,
+        ..place
+    };
+    frame.render_widget(Clear, rows);
     let block = Block::bordered()
         .title(title.to_owned())
         .title_style(theme.strong());

@@ -1,14 +1,19 @@
 //! What each tab says about a proposal. All words that come from models and logs pass
 //! [`one_line`] or [`display_safe`].
 
+use std::rc::Rc;
+
 use ratatui::text::{Line, Span};
 use skillopt_staging::{
-    DiffLine, EditStatus, GateRecord, LineChange, StagedEdit, display_safe, inline_diff, one_line,
+    DiffLine, EditStatus, Evidence, GateRecord, LineChange, StagedEdit, display_safe, inline_diff,
+    one_line,
 };
 
 use super::app::Tab;
 use super::opened::{EditDecision, Live, Opened, applied, decision};
+use super::screens::View;
 use super::theme::Theme;
+use super::wrap::wrap;
 use crate::cli::staged::{gain, score};
 use crate::night::risk::level_name;
 use crate::skill::lint;
@@ -16,17 +21,34 @@ use crate::skill::lint;
 /// Unchanged lines around a change.
 const CONTEXT: usize = 3;
 
-/// The lines of a tab; `edit` is the one that is looked at.
+/// The column of the table of tasks in which their labels begin.
+const LABELS: usize = 26;
+
+/// The lines of a tab, none wider than `width` cells; `edit` is the one that is looked at.
 pub(super) fn lines(
     tab: Tab,
     opened: &Opened,
     edit: Option<usize>,
+    width: usize,
     theme: Theme,
-) -> Vec<Line<'static>> {
-    match tab {
+) -> Rc<Vec<Line<'static>>> {
+    let view = View {
+        tab,
+        edit,
+        width,
+        colour: theme.colour,
+    };
+    opened
+        .screens
+        .get(view, || wrap(made(&view, opened, theme), width, 2))
+}
+
+fn made(view: &View, opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
+    let edit = view.edit;
+    match view.tab {
         Tab::Diff => diff(opened, edit, theme),
         Tab::Why => why(opened, edit, theme),
-        Tab::Gate => gate(opened, theme),
+        Tab::Gate => gate(opened, view.width, theme),
         Tab::Risks => risks(opened, theme),
         Tab::Report => report(opened),
     }
@@ -231,22 +253,16 @@ fn why(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>>
             lines.push(text(format!("because {}", one_line(&one.rationale))));
         }
         if let Some(gain) = one.contribution {
-            lines.push(text(format!("alone it changes the score by {gain:+.3}")));
+            lines.push(text(format!(
+                "it adds {gain:+.3} to what the other edits do"
+            )));
         }
         if one.evidence.is_empty() {
             lines.push(Line::styled("no session is quoted for it", theme.faint()));
         }
         for evidence in &one.evidence {
             lines.push(text(""));
-            lines.push(Line::styled(
-                format!(
-                    "{}  {}",
-                    one_line(&evidence.date),
-                    one_line(&evidence.project)
-                ),
-                theme.faint(),
-            ));
-            lines.push(text(format!("  “{}”", one_line(&evidence.quote))));
+            lines.extend(quoted(evidence, &proposal.gate, theme));
         }
     }
     for rejected in &opened.staged.decision.rejected {
@@ -265,7 +281,40 @@ fn why(opened: &Opened, edit: Option<usize>, theme: Theme) -> Vec<Line<'static>>
     lines
 }
 
-fn gate(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
+/// Where an edit comes from: who said what where, and how the task went since.
+fn quoted(evidence: &Evidence, gate: &GateRecord, theme: Theme) -> Vec<Line<'static>> {
+    let session: String = evidence.session.chars().take(8).collect();
+    let mut lines = vec![
+        Line::styled(
+            format!(
+                "{}  {}  session {}",
+                one_line(&evidence.date),
+                one_line(&evidence.project),
+                one_line(&session)
+            ),
+            theme.faint(),
+        ),
+        text(format!("  “{}”", one_line(&evidence.quote))),
+    ];
+    if let Some(file) = &evidence.file {
+        let place = evidence
+            .offset
+            .map(|offset| format!(", byte {offset}"))
+            .unwrap_or_default();
+        let file = one_line(&file.display().to_string());
+        lines.push(Line::styled(format!("  {file}{place}"), theme.faint()));
+    }
+    if let Some(item) = gate.items.iter().find(|item| item.id == evidence.task) {
+        lines.push(text(format!(
+            "  the task scored {} before and {} after",
+            score(item.baseline).trim(),
+            score(item.candidate).trim()
+        )));
+    }
+    lines
+}
+
+fn gate(opened: &Opened, width: usize, theme: Theme) -> Vec<Line<'static>> {
     let proposal = &opened.staged.proposal;
     let gate = &proposal.gate;
     let mut lines = vec![
@@ -280,9 +329,13 @@ fn gate(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
         ),
         text(counts(gate)),
     ];
+    if !gate.rule.trim().is_empty() {
+        lines.push(text(format!("by the rule {}", one_line(&gate.rule))));
+    }
     if gate.interval.is_none() {
         lines.push(Line::styled("no interval was computed", theme.faint()));
     }
+    lines.push(Line::styled(contributions(opened), theme.faint()));
     if !gate.items.is_empty() {
         lines.push(text(""));
         lines.push(Line::styled(
@@ -302,12 +355,13 @@ fn gate(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
         } else {
             &item.label
         };
-        lines.push(text(format!(
+        let row = text(format!(
             "{:>5}   {:>5}  {mark:<10} {}",
             score(item.baseline).trim(),
             score(item.candidate).trim(),
             one_line(label)
-        )));
+        ));
+        lines.extend(wrap(vec![row], width, LABELS));
     }
     for rejected in &proposal.rejected {
         lines.push(text(""));
@@ -339,6 +393,18 @@ fn gate(opened: &Opened, theme: Theme) -> Vec<Line<'static>> {
         proposal.cost.calls, proposal.cost.tokens
     )));
     lines
+}
+
+/// What each edit added to the score, or that nobody asked.
+fn contributions(opened: &Opened) -> String {
+    let edits = opened.staged.proposal.edits.iter();
+    let known: Vec<String> = edits
+        .filter_map(|edit| Some(format!("edit {} {:+.3}", edit.index, edit.contribution?)))
+        .collect();
+    if known.is_empty() {
+        return "what each edit adds was not measured (train.gate_attribute)".to_owned();
+    }
+    format!("each edit adds: {}", known.join(", "))
 }
 
 fn counts(gate: &GateRecord) -> String {

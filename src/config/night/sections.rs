@@ -218,6 +218,8 @@ pub struct NightTrain {
     pub gate_max_repeats: u32,
     /// Reject a candidate that does worse on any validation task.
     pub gate_no_regression: bool,
+    /// Score an accepted batch without each of its edits too, and take out those that add nothing.
+    pub gate_attribute: bool,
 }
 
 impl Default for NightTrain {
@@ -236,6 +238,7 @@ impl Default for NightTrain {
             gate_alpha: 0.1,
             gate_max_repeats: 6,
             gate_no_regression: false,
+            gate_attribute: false,
         }
     }
 }

@@ -52,6 +52,8 @@ pub enum Host {
     ClaudeCode,
     /// Codex.
     Codex,
+    /// Another one, without such limits.
+    Other,
 }
 
 /// What else is known about the proposal.

@@ -151,9 +151,10 @@ fn limits_are_those_of_the_host() {
         (
             rules(Host::Codex),
             rules(Host::ClaudeCode),
-            rules(Host::Any)
+            rules(Host::Any),
+            rules(Host::Other)
         ),
-        (1, 0, 1)
+        (1, 0, 1, 0)
     );
     let described = format!("---\nname: a\ndescription: {}\n---\n", "long ".repeat(300));
     assert!(names("", &described).contains(&"description-size"));

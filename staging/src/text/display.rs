@@ -71,6 +71,12 @@ pub fn prose(text: &str) -> String {
     prose
 }
 
+/// [`one_line`], for a line of Markdown that people also read as it is: links, images and tags are
+/// taken apart, marks of emphasis and of code stay.
+pub fn markdown(text: &str) -> String {
+    one_line(text).replace('[', "\\[").replace('<', "\\<")
+}
+
 /// A score with three decimals; a dash for what was not measured or is not a number.
 pub fn score(value: Option<f64>) -> String {
     match value.filter(|value| value.is_finite()) {

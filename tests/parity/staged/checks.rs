@@ -74,6 +74,11 @@ pub(in super::super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool
             };
             trimmed(&ours["files"]) == trimmed(&expected["files"])
         }
+        "staged_names_collide" => {
+            let kind = expected["error"].as_str().unwrap_or_default();
+            ["proposal_file_collision", "skill_name_duplicate"].contains(&kind)
+        }
+        "staged_dir_mismatch" => expected["error"] == "live_dir_mismatch",
         "staged_rows" => ours.as_array().map_or(0, Vec::len) == list(input, "proposals").count(),
         "staged_rows_refused" => ours.get("error").is_some(),
         "staged_pointer" => !input["pointer"].is_null(),
@@ -82,6 +87,22 @@ pub(in super::super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool
             let text = input["text"].as_str().unwrap_or_default();
             skillopt_staging::has_hidden(text) || text.contains(['\n', '\t'])
         }
+        "staged_other_digits" => !input["versions"].to_string().is_ascii(),
+        "staged_ascii_versions" => {
+            let ascii = |versions: &Value| -> Vec<String> {
+                let texts = versions
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str);
+                texts
+                    .filter(|text| text.is_ascii())
+                    .map(str::to_owned)
+                    .collect()
+            };
+            ascii(ours) == ascii(expected)
+        }
+        "staged_not_taken" => ours.get("error").is_some(),
         "staged_lock_ok" => ours == &json!({"ok": true}),
         "staged_not_read" => ours == &json!({"read": false}),
         "staged_one_word" => ours["word"]

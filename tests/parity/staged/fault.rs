@@ -42,6 +42,8 @@ impl<'t> Failure<'t> {
         let path = match text(fail, "path").as_str() {
             ".adopt-transaction.json" => home.state.join("adoptions/journal.json"),
             "adopted_skills.json" | "adopted_legacy.json" => home.state.join("adoptions/a1.json"),
+            "SKILL.md" => home.state.join("backups/a1/0.before"),
+            "CLAUDE.md" => home.state.join("backups/a1/1.before"),
             "beta/SKILL.md" => home.state.join("backups/a1/1.before"),
             "alpha/SKILL.md" => home.state.join("backups/a1/0.before"),
             live => home.here(live),

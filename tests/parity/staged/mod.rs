@@ -13,6 +13,7 @@ mod layout;
 mod outcome;
 mod place;
 mod records;
+mod sessions;
 
 pub(super) use checks::holds;
 
@@ -48,5 +49,6 @@ pub(super) const GROUPS: &[Group] = &[
         records::shell_quoting,
         records::recorded_quoting,
     ),
+    outcome_group("staging/cli_sessions", sessions::run, sessions::recorded),
     group("staging/json_safe", records::json_safe),
 ];

@@ -141,7 +141,7 @@ fn pending(recorded: &Value) -> Value {
 }
 
 /// The recorded files that are the person's.
-fn files(after: &Value) -> Value {
+pub(super) fn files(after: &Value) -> Value {
     let files = after["files"].as_object().into_iter().flatten();
     files
         .filter(|(path, _)| {
