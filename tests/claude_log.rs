@@ -95,7 +95,7 @@ impl ClaudeLog {
             "userType": "external", "cwd": self.project, "sessionId": self.id,
             "version": "2.1.332", "gitBranch": "main", "timestamp": self.now.to_string(),
         }));
-        self.now = self.now + SignedDuration::from_secs(20);
+        self.now += SignedDuration::from_secs(20);
         self
     }
 }
