@@ -46,6 +46,7 @@ fn main() {
         projects: ProjectScope::All,
         since: None,
         max_sessions: 200,
+        program_markers: Vec::new(),
         redactor: Redactor::new(),
     };
     println!("{:.1} MB of logs", bytes as f64 / 1e6);

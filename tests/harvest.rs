@@ -120,15 +120,15 @@ agent    cursor
 project  /home/dev/src/shopfront
 
 > slugify must not end in a dash
-  * Read {{\"path\":\"/home/dev/src/shopfront/src/slug.js\"}}  (unknown)
-  * StrReplace {{\"path\":\"/home/dev/src/shopfront/src/slug.js\",\"old_string\":\"'-');\",\"new_string\":\"'-').replace(/^-+|-+$/g, '');\"}}  (unknown)
+  * Read {{\"path\":\"/home/dev/src/shopfront/src/slug.js\"}}
+  * StrReplace {{\"path\":\"/home/dev/src/shopfront/src/slug.js\",\"old_string\":\"'-');\",\"new_string\":\"'-').replace(/^-+|-+$/g, '');\"}}
     edited /home/dev/src/shopfront/src/slug.js
-  $ node --test test/slug.test.js  (unknown)  result unknown
+  $ node --test test/slug.test.js  result unknown
   = slugify trims dashes at both ends now.
   feedback: negative
 
 > still fails for \"--a\"
-  $ node -e \"...\"  (unknown)
+  $ node -e \"...\"
   = It gives \"a\" for \"--a\" here; please pull my change.
   feedback: positive
 

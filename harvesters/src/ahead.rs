@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::Duration;
 
@@ -24,6 +25,7 @@ pub(crate) struct Part {
     pub(crate) sessions: Vec<Session>,
     pub(crate) report: Report,
     pub(crate) files: FileMemory,
+    pub(crate) read: Vec<PathBuf>,
 }
 
 impl Part {
@@ -38,6 +40,7 @@ impl Part {
             options,
             report: Report::default(),
             files: FileMemory::default(),
+            read: Vec::new(),
             each: &mut nobody,
         };
         let sessions = read(unit, &mut run);
@@ -45,6 +48,7 @@ impl Part {
             sessions,
             report: run.report,
             files: run.files,
+            read: run.read,
         }
     }
 }
@@ -125,6 +129,7 @@ mod tests {
                 ..Report::default()
             },
             files: FileMemory::default(),
+            read: Vec::new(),
         }
     }
 

@@ -15,11 +15,14 @@ use crate::database::Database;
 use crate::events::Teller;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
-use crate::origin;
+use crate::noise;
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
+
+/// The file beside a log that tells where the session was.
+const WORKSPACE: &str = "workspace.yaml";
 
 /// Copilot CLI's logs.
 pub(crate) struct CopilotCli;
@@ -37,6 +40,7 @@ impl Source for CopilotCli {
 
     fn default_roots(
         &self,
+        _: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf> {
@@ -58,8 +62,13 @@ impl Source for CopilotCli {
                 run.report.skip(&file.path, SkipReason::Twin, "");
                 continue;
             }
-            if run.all_unchanged(std::iter::once(&file)) {
+            let aside = file.path.parent().map(|folder| folder.join(WORKSPACE));
+            let aside = aside.and_then(walk::aside);
+            if run.all_unchanged(std::iter::once(&file).chain(&aside)) {
                 continue;
+            }
+            if let Some(aside) = &aside {
+                run.remember(aside);
             }
             if let Some(session) = session(&file, &id, run) {
                 run.emit(session)?;
@@ -115,14 +124,14 @@ fn session(file: &Found, id: &str, run: &mut Run<'_>) -> Option<Session> {
     facts.title = written("name");
     facts.project = facts.project.take().or_else(|| written("cwd"));
     facts.git.branch = facts.git.branch.take().or_else(|| written("branch"));
-    Some(origin::of_prompts(teller.finish()))
+    Some(noise::of_prompts(teller.finish()))
 }
 
 /// The lines `key: value` of `workspace.yaml` beside the log.
 fn workspace(file: &Found) -> Vec<(String, String)> {
     const LONGEST: u64 = 64 * 1024;
     let read = || -> Option<String> {
-        let path = file.path.parent()?.join("workspace.yaml");
+        let path = file.path.parent()?.join(WORKSPACE);
         if !std::fs::symlink_metadata(&path).ok()?.is_file() {
             return None;
         }
@@ -189,7 +198,7 @@ fn stored_session(
     facts.project = note("cwd");
     facts.git.branch = note("branch");
     facts.started = clock::time(row.get("created_at"));
-    facts.ended = clock::time(row.get("updated_at"));
+    facts.ended = clock::time(row.get("updated_at")).or(facts.started);
     let id = row.get("id").str().unwrap_or_default();
     let of_session = |table: &str, order: &[&str]| -> Result<Vec<Json<'static>>, String> {
         let mut rows = Vec::new();
@@ -200,6 +209,7 @@ fn stored_session(
     };
     let touched = of_session("session_files", &["turn_index", "id"])?;
     let commands = of_session("forge_trajectory_events", &["turn_index", "id"])?;
+    let mut is_first = true;
     for turn in of_session("turns", &["turn_index"])? {
         let turn = Node::of(&turn);
         let index = turn.get("turn_index").int();
@@ -216,7 +226,12 @@ fn stored_session(
                 None,
             );
         }
-        let in_turn = |row: &&Json<'_>| Node::of(row).get("turn_index").int() == index;
+        // Older stores do not say in which turn a file was touched: the first gets it.
+        let first = std::mem::take(&mut is_first);
+        let in_turn = |row: &&Json<'_>| {
+            let told = Node::of(row).get("turn_index").int();
+            told == index || first && told.is_none()
+        };
         for row in touched.iter().filter(in_turn) {
             assembler.call(touching_call(&assembler, Node::of(row)), None);
         }
@@ -228,7 +243,7 @@ fn stored_session(
         let answer = turn.get("assistant_response").str().unwrap_or_default();
         assembler.text(&assembler.door.answer(answer), false, Spot::default());
     }
-    Ok(origin::of_prompts(assembler.finish()))
+    Ok(noise::of_prompts(assembler.finish()))
 }
 
 /// A call of which the file is known; only some tools change it.

@@ -13,11 +13,14 @@ use std::path::{Path, PathBuf};
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
-use crate::origin;
+use crate::noise;
 use crate::report::SkipReason;
 use crate::session::{Agent, CommandRun, IncidentKind, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
+
+/// The file in a project's folder that tells its path.
+const TRUST: &str = ".workspace-trusted";
 
 /// Tools that change the file that they name.
 const EDITORS: &[&str] = &["StrReplace", "Write", "Edit", "MultiEdit"];
@@ -36,7 +39,12 @@ impl Source for Cursor {
         }
     }
 
-    fn default_roots(&self, home: &Path, _: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    fn default_roots(
+        &self,
+        _: &str,
+        home: &Path,
+        _: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<PathBuf> {
         vec![home.join(".cursor")]
     }
 
@@ -57,11 +65,16 @@ impl Source for Cursor {
                 run.report.skip(&file.path, SkipReason::Twin, "");
                 continue;
             }
-            if run.all_unchanged(std::iter::once(&file)) {
+            let helpers = sub_agents.get(&(project.clone(), id.clone()));
+            let helpers = helpers.map(Vec::as_slice).unwrap_or_default();
+            let trust = walk::aside(project.join(TRUST));
+            let all = std::iter::once(&file).chain(helpers).chain(&trust);
+            if run.all_unchanged(all.clone()) {
                 continue;
             }
-            let helpers = sub_agents.get(&(project.clone(), id.clone()));
-            let helpers = helpers.cloned().unwrap_or_default();
+            for aside in all.skip(1) {
+                run.remember(aside);
+            }
             if let Some(session) = session(&file, &project, &id, helpers, run) {
                 run.emit(session)?;
             }
@@ -73,7 +86,7 @@ impl Source for Cursor {
 /// Transcripts with their project folder and id.
 type Transcripts = Vec<(PathBuf, String, Found)>;
 /// Sub-agents' files by project folder and id of their session.
-type SubAgents = BTreeMap<(PathBuf, String), Vec<String>>;
+type SubAgents = BTreeMap<(PathBuf, String), Vec<Found>>;
 
 /// Parts `<project>/agent-transcripts/<id>.jsonl` and `…/<id>/<id>.jsonl` from
 /// `…/<id>/subagents/…`; anything else is no transcript.
@@ -94,14 +107,13 @@ fn sorted(files: Vec<Found>, run: &mut Run<'_>) -> (Transcripts, SubAgents) {
         let stem = stem.into_owned();
         match &parts[at + 1..] {
             [_] => transcripts.push((project, stem, file)),
-            [folder, _] if *folder == stem => transcripts.push((project, stem, file)),
+            [_, _] => transcripts.push((project, stem, file)),
             [id, folder, ..] if folder == "subagents" => {
                 run.report.skip(&file.path, SkipReason::SubAgent, "");
-                let path = file.path.to_string_lossy().into_owned();
                 sub_agents
                     .entry((project, id.clone()))
                     .or_default()
-                    .push(path);
+                    .push(file);
             }
             _ => {}
         }
@@ -114,7 +126,7 @@ fn session(
     file: &Found,
     project: &Path,
     id: &str,
-    sub_agents: Vec<String>,
+    sub_agents: &[Found],
     run: &mut Run<'_>,
 ) -> Option<Session> {
     let door = run.door();
@@ -147,20 +159,46 @@ fn session(
     facts.id = door.note(id);
     facts.project = teller.project;
     facts.files = vec![file.path.to_string_lossy().into_owned()];
+    facts.written = file.stamp.time();
     facts.sub_agents = u32::try_from(sub_agents.len()).unwrap_or(u32::MAX);
-    facts.sub_agent_files = sub_agents;
-    Some(origin::of_prompts(teller.assembler.finish()))
+    facts.sub_agent_files = sub_agents
+        .iter()
+        .map(|file| file.path.to_string_lossy().into_owned())
+        .collect();
+    Some(noise::of_prompts(teller.assembler.finish()))
 }
 
 /// The path of a project, if a file in its folder tells: the folder's name cannot be
 /// turned back.
 fn trusted(project: &Path) -> Option<String> {
-    let text = small(&project.join(".workspace-trusted"), 64 * 1024)?;
+    let text = small(&project.join(TRUST), 64 * 1024)?;
     let value: Json<'_> = serde_json::from_str(&text).ok()?;
     Node::of(&value)
         .get("workspacePath")
         .text()
+        .filter(|path| path.starts_with('/') || path.get(1..2) == Some(":"))
         .map(str::to_owned)
+}
+
+/// The name of the folder in which Cursor keeps what belongs to a project: its path with a
+/// hyphen for everything that is no letter or digit.
+pub(crate) fn folder_name(project: &Path) -> String {
+    let mut name = String::new();
+    for letter in crate::path::normal(&project.to_string_lossy()).chars() {
+        if letter.is_ascii_alphanumeric() {
+            name.push(letter);
+        } else if !name.is_empty() && !name.ends_with('-') {
+            name.push('-');
+        }
+    }
+    name.trim_end_matches('-').to_owned()
+}
+
+/// The name of the folder that a transcript lies in: all that is known of its project
+/// where no file tells.
+pub(crate) fn folder_of(transcript: &str) -> Option<&str> {
+    let (folder, _) = transcript.split_once("/agent-transcripts/")?;
+    folder.rsplit('/').next()
 }
 
 /// The beginning of a regular file.
@@ -253,7 +291,8 @@ impl Teller<'_> {
             at: None,
         };
         let content = record.at(&["message", "content"]);
-        match record.get("role").str() {
+        let role = record.get("role").str();
+        match role.or_else(|| record.at(&["message", "role"]).str()) {
             Some("user") => {
                 let texts: Vec<&str> = content
                     .list()

@@ -18,7 +18,7 @@ use crate::clock;
 use crate::database::{self, Database};
 use crate::harvest::Run;
 use crate::node::{Json, Node};
-use crate::origin;
+use crate::noise;
 use crate::redact::Door;
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
@@ -46,10 +46,11 @@ impl Source for Devin {
 
     fn default_roots(
         &self,
+        os: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf> {
-        let data = match variable("APPDATA").filter(|_| cfg!(windows)) {
+        let data = match variable("APPDATA").filter(|_| os == "windows") {
             Some(data) => PathBuf::from(data),
             None => home.join(".local/share"),
         };
@@ -101,6 +102,11 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     run.close(log);
     let document = document?;
     let document = Node::of(&document);
+    let schema = document.get("schema_version").text();
+    if schema.is_some_and(|schema| !schema.starts_with("ATIF")) {
+        run.report.unknown_kind(Agent::Devin, "schema");
+        return None;
+    }
     let mut assembler = Assembler::new(door);
     let facts = &mut assembler.session;
     facts.agent = Agent::Devin;
@@ -142,7 +148,7 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
         run.report.skip(&file.path, SkipReason::Empty, "");
         return None;
     }
-    Some(origin::of_prompts(assembler.finish()))
+    Some(noise::of_prompts(assembler.finish()))
 }
 
 /// The calls of a step and what they answered. Ids may repeat: results stand beside
@@ -342,7 +348,7 @@ fn stored_session(
         let message: Json<'_> = serde_json::from_str(message).unwrap_or(Json::Null);
         tell(&mut assembler, Node::of(&message), is_live, model, spot);
     })?;
-    Ok(origin::of_prompts(assembler.finish()))
+    Ok(noise::of_prompts(assembler.finish()))
 }
 
 /// The nodes from the last message of the main chain up to its root.

@@ -15,7 +15,7 @@ use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
-use crate::origin;
+use crate::noise;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, CallStatus, CommandRun, Origin, Place, PromptKind, Session, ToolCall, Usage,
@@ -38,7 +38,12 @@ impl Source for GeminiCli {
         }
     }
 
-    fn default_roots(&self, home: &Path, _: &dyn Fn(&str) -> Option<OsString>) -> Vec<PathBuf> {
+    fn default_roots(
+        &self,
+        _: &str,
+        home: &Path,
+        _: &dyn Fn(&str) -> Option<OsString>,
+    ) -> Vec<PathBuf> {
         vec![home.join(".gemini")]
     }
 
@@ -218,7 +223,7 @@ fn session(file: &Found, root: &Path, run: &mut Run<'_>) -> Option<Session> {
     });
     let mut session = assembler.finish();
     let first = session.prompts().next();
-    session.origin = match first.is_some_and(|prompt| origin::is_program_prompt(&prompt.text)) {
+    session.origin = match first.is_some_and(|prompt| noise::is_program_prompt(&prompt.text)) {
         true => Origin::Machine,
         false => Origin::Unknown,
     };

@@ -9,10 +9,12 @@ use jiff::Timestamp;
 use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
 use crate::node::{Json, Skip};
+use crate::noise;
 use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
 use crate::report::{Findings, Report, SkipReason};
-use crate::session::{Agent, Origin, Session};
+use crate::scope::ProjectScope;
+use crate::session::{Agent, Origin, SESSION_FORMAT, Session};
 use crate::source::{Roots, Source, registry};
 use crate::stamp::{FileMemory, FileStamp, HEAD_BYTES, head_hash};
 use crate::walk::Found;
@@ -20,39 +22,6 @@ use crate::walk::Found;
 /// The text that our own program puts into each of its model calls. A session whose
 /// first prompt contains it is never mined.
 pub const OWN_CALL_MARKER: &str = "skillopt-sleep:internal-call";
-
-/// Which projects are wanted.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum ProjectScope {
-    /// All, also sessions without a known project.
-    #[default]
-    All,
-    /// Sessions that started in one of these directories or below.
-    Under(Vec<PathBuf>),
-}
-
-impl ProjectScope {
-    /// Whether a session of that project is wanted. A session without a project is in
-    /// no scope but [`ProjectScope::All`].
-    #[must_use]
-    pub fn includes(&self, project: Option<&str>) -> bool {
-        match (self, project) {
-            (ProjectScope::All, _) => true,
-            (ProjectScope::Under(_), None | Some("")) => false,
-            (ProjectScope::Under(folders), Some(project)) => {
-                let real = fs_err::canonicalize(project).ok();
-                folders.iter().any(|folder| {
-                    Path::new(project).starts_with(folder)
-                        || real.as_ref().is_some_and(|real| {
-                            real.starts_with(
-                                fs_err::canonicalize(folder).unwrap_or_else(|_| folder.clone()),
-                            )
-                        })
-                })
-            }
-        }
-    }
-}
 
 /// Caps that keep a harvest bounded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,7 +52,7 @@ impl Default for Limits {
 pub struct HarvestOptions {
     /// The wanted sources; none for all.
     pub sources: Vec<Agent>,
-    /// Only sessions that ended at this time or later (or whose end is unknown).
+    /// Only sessions in which something happened at this time or later, or nobody knows when.
     pub since: Option<Timestamp>,
     /// The wanted projects.
     pub projects: ProjectScope,
@@ -93,9 +62,51 @@ pub struct HarvestOptions {
     pub redactor: Redactor,
     /// Files of earlier harvests: what has not changed since is not opened.
     pub known: FileMemory,
+    /// Texts by which first prompts of further programs are known.
+    pub program_markers: Vec<String>,
     /// Hand out other programs' own calls as well (with [`Origin::Machine`]).
     pub include_machine: bool,
 }
+
+impl HarvestOptions {
+    /// Whether somebody wants a session, and why not. One that went to a wanted project
+    /// later gets that project ([`ProjectScope::takes`]).
+    ///
+    /// # Errors
+    /// The reason for leaving it out.
+    pub fn wants(&self, session: &mut Session) -> Result<(), SkipReason> {
+        if session.origin == Origin::Machine && !self.include_machine {
+            return Err(SkipReason::Machine);
+        }
+        if session.origin != Origin::Machine && !session.is_minable() {
+            return Err(SkipReason::NoPrompt);
+        }
+        if !self.projects.takes(session) {
+            return Err(SkipReason::OutOfScope);
+        }
+        match (self.since, session.last_active()) {
+            (Some(since), Some(last)) if last < since => Err(SkipReason::TooOld),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stands for everything that decides what a session read from given files looks like.
+    /// Sessions kept under another fingerprint must be read again.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let said = format!(
+            "{READERS} {SESSION_FORMAT} {:?} {:?} {}",
+            self.limits,
+            self.program_markers,
+            self.redactor.fingerprint()
+        );
+        blake3::hash(said.as_bytes()).to_hex().to_string()
+    }
+}
+
+/// The version of the readers: counted up when one of them gives another session for the
+/// same file.
+const READERS: u32 = 1;
 
 /// What a harvest brought in.
 #[derive(Clone, Debug, Default)]
@@ -116,6 +127,9 @@ pub struct Account {
     pub report: Report,
     /// Stamps of all files that were seen.
     pub files: FileMemory,
+    /// Those of them that were opened: their sessions are the ones that were handed out,
+    /// whatever an earlier harvest found in them.
+    pub read: Vec<PathBuf>,
 }
 
 /// Reads the logs below `roots` into sessions. Never fails: what cannot be read is in
@@ -147,6 +161,7 @@ pub fn harvest_each(
         options,
         report: Report::default(),
         files: FileMemory::with_room(options.known.len()),
+        read: Vec::new(),
         each: &mut each,
     };
     for source in registry() {
@@ -161,13 +176,15 @@ pub fn harvest_each(
     Account {
         report: run.report,
         files: run.files,
+        read: run.read,
     }
 }
 
 /// Reads all roots of one source. Many files and no session is how a change of format
 /// shows: that is worth a warning.
 fn read_source(source: &dyn Source, roots: &Roots, run: &mut Run<'_>) -> ControlFlow<()> {
-    const SUSPICIOUS: u64 = 3;
+    // A few changed files may well hold nothing; a few files may not be all that there are.
+    let suspicious = if run.options.known.is_empty() { 3 } else { 20 };
     let info = source.info();
     let read_before = run.report.files_read;
     let skipped_before = run.outside();
@@ -182,7 +199,7 @@ fn read_source(source: &dyn Source, roots: &Roots, run: &mut Run<'_>) -> Control
         .copied()
         .unwrap_or_default();
     let outside = run.outside() - skipped_before;
-    if read >= SUSPICIOUS && kept == 0 && outside == 0 {
+    if read >= suspicious && kept == 0 && outside == 0 {
         run.report.warnings.push(format!(
             "{}: {read} files were read but no prompt was found in them; the format may have changed",
             info.title
@@ -196,6 +213,7 @@ pub struct Run<'a> {
     pub(crate) options: &'a HarvestOptions,
     pub(crate) report: Report,
     pub(crate) files: FileMemory,
+    pub(crate) read: Vec<PathBuf>,
     pub(crate) each: &'a mut dyn FnMut(Session) -> ControlFlow<()>,
 }
 
@@ -236,6 +254,7 @@ impl<'a> Run<'a> {
                 };
                 self.report.absorb(part.report);
                 self.files.absorb(part.files);
+                self.read.extend(part.read);
                 for session in part.sessions {
                     self.emit(session)?;
                 }
@@ -295,27 +314,16 @@ impl<'a> Run<'a> {
     pub(crate) fn close(&mut self, mut log: OpenLog) {
         self.report.bytes_read += log.lines.offset();
         log.stamp.read_to = log.lines.ended_at();
+        self.read.push(log.path.clone());
         self.files.insert(log.path, log.stamp);
     }
 
     /// Hands a session out, unless nobody wants it.
     pub(crate) fn emit(&mut self, mut session: Session) -> ControlFlow<()> {
-        let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
-        if first.is_some_and(|prompt| prompt.text.contains(OWN_CALL_MARKER)) {
+        if noise::is_program_call(&session, &self.options.program_markers) {
             session.origin = Origin::Machine;
         }
-        let unwanted = if session.origin == Origin::Machine && !self.options.include_machine {
-            Some(SkipReason::Machine)
-        } else if session.origin != Origin::Machine && !session.is_minable() {
-            Some(SkipReason::NoPrompt)
-        } else if !self.options.projects.includes(session.project.as_deref()) {
-            Some(SkipReason::OutOfScope)
-        } else if self.too_old(&session) {
-            Some(SkipReason::TooOld)
-        } else {
-            None
-        };
-        if let Some(reason) = unwanted {
+        if let Err(reason) = self.options.wants(&mut session) {
             let file = session.files.first().cloned().unwrap_or_default();
             self.report.skip(Path::new(&file), reason, "");
             return ControlFlow::Continue(());
@@ -328,13 +336,6 @@ impl<'a> Run<'a> {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
-    }
-
-    fn too_old(&self, session: &Session) -> bool {
-        match (self.options.since, session.ended) {
-            (Some(since), Some(ended)) => ended < since,
-            _ => false,
-        }
     }
 }
 

@@ -29,7 +29,7 @@
 //! | [`Roots`], [`registry`], [`Source`], [`SourceInfo`] | where each agent keeps its logs, and what is read of them |
 //! | [`Redactor`] | secrets out of text; rules of the user's own by [`redact::UserRule`] |
 //! | [`FileMemory`], [`FileStamp`] | what is remembered of files, so that unchanged ones are not opened |
-//! | [`noise`] | the original's filters as pure functions, for comparison |
+//! | [`Watcher`] | tells which roots changed |
 //! | [`OWN_CALL_MARKER`] | the text that marks our own model calls, which are never mined |
 //!
 //! # The way of a record
@@ -64,30 +64,32 @@ mod harvest;
 mod json;
 mod lines;
 mod node;
-pub mod noise;
+mod noise;
 mod opencode;
-mod origin;
 mod outcome;
 mod path;
 mod pi;
 mod records;
 pub mod redact;
 pub mod report;
+mod scope;
 pub mod session;
 mod shell;
 mod source;
 mod stamp;
 mod verify;
 mod walk;
+mod watch;
 
 pub use feedback::Polarity;
 pub use harvest::{
-    Account, Harvest, HarvestOptions, Limits, OWN_CALL_MARKER, ProjectScope, Run, harvest,
-    harvest_each,
+    Account, Harvest, HarvestOptions, Limits, OWN_CALL_MARKER, Run, harvest, harvest_each,
 };
 pub use redact::{Redactor, TextLimits};
 pub use report::Report;
+pub use scope::{ProjectScope, Whereabouts};
 pub use session::{Agent, Session};
 pub use source::{Roots, Source, SourceInfo, registry};
 pub use stamp::{FileMemory, FileStamp};
 pub use verify::{Verification, VerificationKind};
+pub use watch::{Timing, WatchError, Watcher};

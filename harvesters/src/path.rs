@@ -1,9 +1,13 @@
 //! Paths as logs spell them.
 
+use crate::redact::PLACEHOLDER;
+
 /// A path relative to a folder made absolute, `.` and `..` resolved by spelling.
 pub(crate) fn absolute(path: &str, folder: Option<&str>) -> String {
     let path = path.strip_prefix("file://").unwrap_or(path);
+    // A masked home directory begins with its placeholder.
     let is_absolute = path.starts_with('/')
+        || path.starts_with(PLACEHOLDER)
         || path
             .get(1..3)
             .is_some_and(|drive| drive == ":\\" || drive == ":/");
@@ -25,6 +29,11 @@ pub(crate) fn absolute(path: &str, folder: Option<&str>) -> String {
     parts.join("/")
 }
 
+/// A path without `.`, `..` and doubled slashes, resolved by spelling.
+pub(crate) fn normal(path: &str) -> String {
+    absolute(path.trim_start_matches('/'), Some("/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +47,6 @@ mod tests {
         assert_eq!(absolute("../b.py", Some("/home/dev/x/")), "/home/dev/b.py");
         assert_eq!(absolute("/abs/a", Some("/x")), "/abs/a");
         assert_eq!(absolute("a", None), "a");
+        assert_eq!(normal("/a//b/../c"), "/a/c");
     }
 }

@@ -13,7 +13,7 @@ use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::harvest::Run;
 use crate::node::{Json, Node, Skip};
-use crate::origin;
+use crate::noise;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, ToolCall,
@@ -38,6 +38,7 @@ impl Source for Pi {
 
     fn default_roots(
         &self,
+        _: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf> {
@@ -123,7 +124,7 @@ fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
         .max();
     let mut session = teller.assembler.finish();
     let first = session.prompts().next();
-    session.origin = match first.is_some_and(|prompt| origin::is_program_prompt(&prompt.text)) {
+    session.origin = match first.is_some_and(|prompt| noise::is_program_prompt(&prompt.text)) {
         true => Origin::Machine,
         false => Origin::Unknown,
     };
@@ -238,7 +239,11 @@ impl Teller<'_> {
             };
             self.assembler.model(&door.note(&name));
         }
-        for block in message.get("content").list() {
+        let said = message.get("content");
+        if let Some(text) = said.text() {
+            self.assembler.text(&door.answer(text), false, spot);
+        }
+        for block in said.list() {
             match block.get("type").str() {
                 Some("text") => {
                     let text = door.answer(block.get("text").str().unwrap_or_default());
@@ -313,6 +318,19 @@ impl Teller<'_> {
             .map(|path| crate::path::absolute(&path, project.as_deref()))
             .into_iter()
             .collect();
+        if !self.assembler.knows_call(id)
+            && let Some(name) = message.get("toolName").text()
+        {
+            // The record of the call is gone; what it answered is not.
+            let door = self.assembler.door;
+            let call = ToolCall {
+                result: door.output(&text),
+                result_place: Some(spot.place),
+                status,
+                ..started_call(id, &door.note(name), spot)
+            };
+            return self.assembler.call(call, None);
+        }
         let result = CallResult {
             output: self.assembler.door.output(&text),
             status,

@@ -214,7 +214,7 @@ impl Report {
     }
 
     /// Takes over what was noted elsewhere, after what was noted here.
-    pub(crate) fn absorb(&mut self, other: Report) {
+    pub fn absorb(&mut self, other: Report) {
         let Report {
             files_found,
             files_read,

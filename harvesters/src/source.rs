@@ -30,9 +30,11 @@ pub trait Source: Sync {
     /// What it is.
     fn info(&self) -> SourceInfo;
 
-    /// Its roots for a home directory and an environment, existing or not.
+    /// Its roots for an operating system (as [`std::env::consts::OS`] names it), a home
+    /// directory and an environment, existing or not.
     fn default_roots(
         &self,
+        os: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf>;
@@ -74,16 +76,16 @@ impl Roots {
     /// environment variables (`CLAUDE_CONFIG_DIR`, `CODEX_HOME`, …) taken into account.
     #[must_use]
     pub fn from_env(home: &Path) -> Self {
-        Self::from_vars(home, &|name| std::env::var_os(name))
+        Self::from_vars(std::env::consts::OS, home, &|name| std::env::var_os(name))
     }
 
-    /// As [`Roots::from_env`], with the environment given.
+    /// As [`Roots::from_env`], with operating system and environment given.
     #[must_use]
-    pub fn from_vars(home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
+    pub fn from_vars(os: &str, home: &Path, variable: &dyn Fn(&str) -> Option<OsString>) -> Self {
         let set = |name: &str| variable(name).filter(|value| !value.is_empty());
         let mut roots = Self::none();
         for source in registry() {
-            for root in source.default_roots(home, &set) {
+            for root in source.default_roots(os, home, &set) {
                 roots.add(source.info().agent, root);
             }
         }

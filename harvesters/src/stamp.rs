@@ -43,6 +43,13 @@ impl FileStamp {
         }
     }
 
+    /// The modification time, to the second.
+    #[must_use]
+    pub(crate) fn time(&self) -> Option<jiff::Timestamp> {
+        const NANOSECONDS: i64 = 1_000_000_000;
+        jiff::Timestamp::from_second(self.modified.div_euclid(NANOSECONDS)).ok()
+    }
+
     /// Whether the file of this remembered stamp can be the same with more at its end; its
     /// beginning was not compared.
     #[must_use]
@@ -86,6 +93,11 @@ impl FileMemory {
     /// Remembers the files of another memory as well.
     pub(crate) fn absorb(&mut self, other: FileMemory) {
         self.0.extend(other.0);
+    }
+
+    /// Remembers what a later harvest saw as well.
+    pub fn extend(&mut self, later: &FileMemory) {
+        self.0.extend(later.0.clone());
     }
 
     /// What is remembered of a file.

@@ -16,6 +16,16 @@ pub(crate) struct Found {
     pub(crate) stamp: FileStamp,
 }
 
+/// A regular file that is read on behalf of another one, if it is there: a change of it is
+/// a change of that other one.
+pub(crate) fn aside(path: PathBuf) -> Option<Found> {
+    let metadata = std::fs::symlink_metadata(&path).ok()?;
+    metadata.is_file().then(|| Found {
+        stamp: FileStamp::of(&metadata),
+        path,
+    })
+}
+
 /// All regular files below `root` whose name `wanted` accepts, sorted by path. A
 /// missing root is no error: that agent is not used here.
 pub(crate) fn files(root: &Path, report: &mut Report, wanted: &dyn Fn(&str) -> bool) -> Vec<Found> {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use miette::Diagnostic as _;
-use skillopt_harvesters::redact::UserRule;
+use skillopt_harvesters::redact::{Identity, UserRule};
 use skillopt_harvesters::{Redactor, Roots, registry};
 use skillopt_staging::{AllowedRoots, PROJECT_SKILLS};
 
@@ -11,7 +11,7 @@ use super::failure::{ExitStatus, Failure};
 use super::models::env;
 use super::output::Printer;
 use crate::config::night::Source;
-use crate::config::paths::expand;
+use crate::config::paths::{expand, home};
 use crate::config::{ConfigError, NightConfig, Paths};
 use crate::night::used_skills::UsedSkills;
 
@@ -87,7 +87,12 @@ impl Context {
                 pattern: rule.pattern.clone(),
             })
             .collect();
-        Redactor::with_rules(&rules).map_err(|error| Failure::situation(&error))
+        let identity = self.config()?.redact.identity.then(|| Identity {
+            home: home(&env).map(|path| path.display().to_string()),
+            user: env("USER").or_else(|| env("LOGNAME")),
+            host: env("HOSTNAME").or_else(|| env("COMPUTERNAME")),
+        });
+        Redactor::with(&rules, identity.as_ref()).map_err(|error| Failure::situation(&error))
     }
 
     /// Claude Code's home.

@@ -1,11 +1,12 @@
-//! `harvest`: read session logs and show what is there. Nothing is stored and no model is called.
+//! `harvest`: read session logs and show what is there. No model is called. `list` and `tasks` keep
+//! what they read in the database, as a night does, and open only what changed since.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
 use serde_json::json;
 use skillopt_harvesters::session::{CallStatus, ToolCall, TurnEnd};
-use skillopt_harvesters::{HarvestOptions, Session, SourceInfo, harvest_each, registry};
+use skillopt_harvesters::{HarvestOptions, Report, Session, SourceInfo, harvest_each, registry};
 use skillopt_staging::one_line;
 
 use super::context::Context;
@@ -13,8 +14,9 @@ use super::failure::{ExitStatus, Failure};
 use super::output::Printer;
 use super::selection::Selection;
 use super::shell::quoted;
-use crate::night::gather::{Gathered, problems};
+use crate::night::gather::{Gathered, Gatherer, problems};
 use crate::night::{mine, split, tasks_file};
+use crate::store::{SessionRow, Store};
 
 /// Read session logs and show what is there.
 #[derive(Debug, clap::Args)]
@@ -78,46 +80,53 @@ pub(super) fn run(context: &Context, args: Args) -> Result<ExitStatus, Failure> 
     }
 }
 
-fn gather(context: &Context, selection: &Selection) -> Result<Gathered, Failure> {
+fn gatherer(context: &Context, selection: &Selection) -> Result<Gatherer, Failure> {
     let mut config = context.config()?.clone();
     selection.apply(&mut config)?;
-    Ok(selection.gatherer(context, &config, None)?.read())
+    selection.gatherer(context, &config, None)
+}
+
+fn gather(context: &Context, selection: &Selection) -> Result<Gathered, Failure> {
+    let store = open(context)?;
+    gatherer(context, selection)?
+        .gather(&store)
+        .map_err(|error| Failure::situation(&error))
+}
+
+fn open(context: &Context) -> Result<Store, Failure> {
+    Store::open(&context.paths.database()).map_err(|error| Failure::situation(&error))
 }
 
 fn list(context: &Context, args: &List) -> Result<ExitStatus, Failure> {
-    let gathered = gather(context, &args.sessions)?;
     let printer = context.printer;
     if args.json {
+        let gathered = gather(context, &args.sessions)?;
         printer.json(
             "skillopt-sleep.sessions/1",
             &json!({ "sessions": gathered.sessions, "report": gathered.report }),
         );
         return Ok(ExitStatus::Done);
     }
-    for session in &gathered.sessions {
-        printer.line(line(session));
+    let store = open(context)?;
+    let chosen = gatherer(context, &args.sessions)?
+        .list(&store)
+        .map_err(|error| Failure::situation(&error))?;
+    for row in &chosen.rows {
+        printer.line(line(row));
     }
-    account(printer, &gathered);
+    account(printer, chosen.rows.len(), &chosen.report);
     Ok(ExitStatus::Done)
 }
 
-fn line(session: &Session) -> String {
-    let first = session
-        .prompts()
-        .next()
-        .map(|prompt| prompt.text.as_str())
-        .unwrap_or_default();
+fn line(row: &SessionRow) -> String {
     format!(
         "{:<16}  {:<12} {:<8} {}  {}  {}",
-        session
-            .ended
-            .map(|time| time.strftime("%Y-%m-%d %H:%M").to_string())
-            .unwrap_or_default(),
-        session.agent.name(),
-        verdict(session),
-        session.id.chars().take(8).collect::<String>(),
-        one_line(session.project.as_deref().unwrap_or("—")),
-        one_line(&first.chars().take(70).collect::<String>()),
+        row.active.map(moment).unwrap_or_default(),
+        row.agent,
+        row.outcome,
+        one_line(&row.id.chars().take(8).collect::<String>()),
+        one_line(row.project.as_deref().unwrap_or("—")),
+        one_line(&row.first_prompt.chars().take(70).collect::<String>()),
     )
 }
 
@@ -129,14 +138,17 @@ fn verdict(session: &Session) -> String {
 }
 
 /// What was read, and what could not be.
-fn account(printer: Printer, gathered: &Gathered) {
-    let report = &gathered.report;
+fn account(printer: Printer, sessions: usize, report: &Report) {
     printer.note(format!(
-        "{} sessions from {} files; {} things could not be read",
-        gathered.sessions.len(),
+        "{sessions} sessions; {} files found, {} read, {} unchanged; {} things could not be read",
+        report.files_found,
         report.files_read,
+        report.files_unchanged,
         problems(report)
     ));
+    for (reason, count) in &report.skip_counts {
+        printer.note(format!("  {}: {count}", name_of(reason)));
+    }
     for skipped in report
         .skipped
         .iter()
@@ -149,7 +161,7 @@ fn account(printer: Printer, gathered: &Gathered) {
         ));
     }
     for (flaw, count) in &report.flaw_counts {
-        printer.note(format!("  lines, {flaw:?}: {count}"));
+        printer.note(format!("  lines, {}: {count}", name_of(flaw)));
     }
     for warning in &report.warnings {
         printer.note(format!("  {}", one_line(warning)));
@@ -157,7 +169,7 @@ fn account(printer: Printer, gathered: &Gathered) {
 }
 
 fn show(context: &Context, args: &Show) -> Result<ExitStatus, Failure> {
-    let gathered = gather(context, &Selection::everything())?;
+    let gathered = gatherer(context, &Selection::everything())?.read();
     let session = find(&gathered.sessions, &args.session)?;
     if args.json {
         context.printer.json("skillopt-sleep.session/1", session);
@@ -312,7 +324,8 @@ fn call_lines(call: &ToolCall, lines: &mut Vec<String>) {
     let code = call.command.as_ref().and_then(|command| command.exit_code);
     match code {
         Some(code) => line += &format!("  (exit {code})"),
-        None if call.status != CallStatus::Ok => {
+        // Many logs do not say: nothing is said about those.
+        None if !matches!(call.status, CallStatus::Ok | CallStatus::Unknown) => {
             line += &format!("  ({})", name_of(&call.status));
         }
         None => {}
@@ -396,6 +409,7 @@ fn sources(context: &Context, json: bool) -> Result<ExitStatus, Failure> {
     let roots = context.log_roots(&all);
     let options = HarvestOptions {
         redactor: context.redactor()?,
+        program_markers: config.program_markers.clone(),
         ..HarvestOptions::default()
     };
     let read = harvest_each(&roots, &options, |_| ControlFlow::Continue(()));

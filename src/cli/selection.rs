@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use skillopt_harvesters::{ProjectScope, registry};
+use skillopt_harvesters::{ProjectScope, Redactor, registry};
 
 use super::context::{Context, absolute};
 use super::failure::{ExitStatus, Failure};
@@ -73,13 +73,15 @@ impl Selection {
             )?),
             None => usual,
         };
+        let redactor = context.redactor()?;
         Ok(Gatherer {
             roots: context.log_roots(config),
             sources: config.sources.clone(),
-            projects: self.scope(context, config),
+            projects: masked(self.scope(context, config), &redactor),
             since,
             max_sessions: config.most_sessions(),
-            redactor: context.redactor()?,
+            program_markers: config.program_markers.clone(),
+            redactor,
         })
     }
 
@@ -99,6 +101,19 @@ impl Selection {
             ProjectMode::Invoked | ProjectMode::List => ProjectScope::Under(context.projects()),
         }
     }
+}
+
+/// The scope with the names that its folders have in sessions whose paths are masked.
+fn masked(scope: ProjectScope, redactor: &Redactor) -> ProjectScope {
+    let ProjectScope::Under(folders) = scope else {
+        return scope;
+    };
+    let masked: Vec<PathBuf> = folders
+        .iter()
+        .map(|folder| PathBuf::from(redactor.redact(&folder.to_string_lossy()).into_owned()))
+        .filter(|folder| !folders.contains(folder))
+        .collect();
+    ProjectScope::Under(folders.into_iter().chain(masked).collect())
 }
 
 fn source(name: &str) -> Result<Source, Failure> {

@@ -36,6 +36,9 @@ pub struct NightConfig {
     pub homes: Homes,
     /// Which projects' sessions count.
     pub projects: Projects,
+    /// Texts by which the first prompts of programs that call an agent are known; their sessions
+    /// are nobody's.
+    pub program_markers: Vec<String>,
     /// How far back the first night looks; null or `0s`: to the beginning. Later nights start
     /// where the last one ended.
     pub lookback: Option<TimeSpan>,
@@ -75,6 +78,7 @@ impl Default for NightConfig {
             sources: vec![Source::Claude, Source::Codex],
             homes: Homes::default(),
             projects: Projects::default(),
+            program_markers: Vec::new(),
             lookback: None,
             max_sessions: None,
             max_tasks: 40,

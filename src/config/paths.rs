@@ -103,7 +103,7 @@ impl Paths {
 }
 
 /// The user's home directory.
-pub(super) fn home(env: Environment<'_>) -> Option<PathBuf> {
+pub fn home(env: Environment<'_>) -> Option<PathBuf> {
     env("HOME")
         .filter(|text| !text.is_empty())
         .map(PathBuf::from)

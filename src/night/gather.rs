@@ -1,14 +1,28 @@
 //! Reading the logs of a night: which sessions count, newest first, kept in the database.
+//!
+//! Reading and choosing are two steps. [`Gatherer::refresh`] brings the database up to date: files
+//! that did not change since the last time are not opened, and the sessions of those that did
+//! replace what was kept of them. [`Gatherer::choose`] then takes the sessions that count out of the
+//! database, so that it does not matter when a session was read. Sessions whose logs are gone stay:
+//! agents delete theirs after some weeks.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use jiff::Timestamp;
 use skillopt_harvesters::report::SkipReason;
 use skillopt_harvesters::{
-    Agent, HarvestOptions, ProjectScope, Redactor, Report, Roots, Session, harvest_each,
+    Agent, FileMemory, HarvestOptions, ProjectScope, Redactor, Report, Roots, Session, Whereabouts,
+    harvest, harvest_each, registry,
 };
 
-use crate::store::{SessionRow, Store, StoreError};
+use crate::store::{HarvestedFiles, SessionRow, Store, StoreError};
+
+/// How many sessions are stored in one transaction.
+const BATCH: usize = 256;
+/// How much of the first prompt lists show, in characters.
+const FIRST_PROMPT: usize = 200;
 
 /// Reads the logs.
 pub struct Gatherer {
@@ -22,6 +36,8 @@ pub struct Gatherer {
     pub since: Option<Timestamp>,
     /// Most sessions, the newest ones; 0 for no limit.
     pub max_sessions: usize,
+    /// Texts by which first prompts of programs are known.
+    pub program_markers: Vec<String>,
     /// Takes secrets out while reading.
     pub redactor: Redactor,
 }
@@ -30,6 +46,14 @@ pub struct Gatherer {
 pub struct Gathered {
     /// The sessions that count, newest first.
     pub sessions: Vec<Session>,
+    /// What was read and what was not, with the reasons.
+    pub report: Report,
+}
+
+/// Which sessions count, as lists show them.
+pub struct Chosen {
+    /// The sessions that count, newest first.
+    pub rows: Vec<SessionRow>,
     /// What was read and what was not, with the reasons.
     pub report: Report,
 }
@@ -51,131 +75,301 @@ pub enum GatherError {
 }
 
 impl Gatherer {
-    /// Reads every source, keeps what was read in `store`, and gives the sessions that count.
-    /// Sessions are stored while later ones are read; in memory are only those that count.
+    /// Brings `store` up to date and gives the sessions that count.
     ///
     /// # Errors
-    /// [`GatherError`]; what was stored until then stays, and is replaced the next time.
+    /// [`GatherError`].
     pub fn gather(&self, store: &Store) -> Result<Gathered, GatherError> {
-        let mut unsaved = Unsaved::new(store);
-        let gathered = self.read_each(|session| unsaved.add(session))?;
-        unsaved.save()?;
-        Ok(gathered)
+        let Chosen { rows, report } = self.list(store)?;
+        let options = self.options();
+        let mut sessions = Vec::new();
+        for row in &rows {
+            if let Some(mut session) = store.session::<Session>(row)? {
+                // Gives it the wanted project, where its log names several or none.
+                options.projects.takes(&mut session);
+                sessions.push(session);
+            }
+        }
+        Ok(Gathered { sessions, report })
     }
 
-    /// Reads every source.
+    /// Brings `store` up to date and gives the rows of the sessions that count.
+    ///
+    /// # Errors
+    /// [`GatherError`].
+    pub fn list(&self, store: &Store) -> Result<Chosen, GatherError> {
+        let mut report = Report::default();
+        for agent in self.agents() {
+            report.absorb(self.refresh(agent, store)?);
+        }
+        self.choose(store, report)
+    }
+
+    /// Reads every source, without a database.
     #[must_use]
     pub fn read(&self) -> Gathered {
-        match self.read_each(|_| Ok::<(), std::convert::Infallible>(())) {
-            Ok(gathered) => gathered,
-            Err(never) => match never {},
+        let harvest = harvest(&self.roots, &self.options());
+        let mut sessions = harvest.sessions;
+        sessions.sort_by(|a, b| {
+            let newest_first = b.last_active().cmp(&a.last_active());
+            newest_first
+                .then_with(|| a.id.cmp(&b.id))
+                .then_with(|| a.files.cmp(&b.files))
+        });
+        if self.max_sessions > 0 {
+            sessions.truncate(self.max_sessions);
+        }
+        Gathered {
+            sessions,
+            report: harvest.report,
         }
     }
 
-    /// Reads every source and shows each session to `each`, until that fails.
-    fn read_each<E>(&self, mut each: impl FnMut(&Session) -> Result<(), E>) -> Result<Gathered, E> {
-        let options = HarvestOptions {
+    fn options(&self) -> HarvestOptions {
+        HarvestOptions {
             sources: self.sources.clone(),
             since: self.since,
             projects: self.projects.clone(),
             redactor: self.redactor.clone(),
+            program_markers: self.program_markers.clone(),
             ..HarvestOptions::default()
+        }
+    }
+
+    fn agents(&self) -> Vec<Agent> {
+        let all = registry().iter().map(|source| source.info().agent);
+        all.filter(|agent| self.sources.is_empty() || self.sources.contains(agent))
+            .collect()
+    }
+
+    /// Reads what changed of an agent's logs into `store`.
+    fn refresh(&self, agent: Agent, store: &Store) -> Result<Report, GatherError> {
+        let mut options = HarvestOptions {
+            sources: vec![agent],
+            since: None,
+            projects: ProjectScope::All,
+            ..self.options()
         };
-        let mut newest = Newest::new(self.max_sessions);
-        let mut failure = None;
-        let account = harvest_each(&self.roots, &options, |session| match each(&session) {
-            Ok(()) => {
-                newest.add(session);
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failure = Some(error);
-                ControlFlow::Break(())
+        let fingerprint = options.fingerprint();
+        let remembered = store.remembered(agent.name(), &fingerprint)?;
+        if remembered.outdated {
+            self.redact_kept(agent, store)?;
+        }
+        options.known = memory(&remembered.files);
+        let mut keeper = Keeper {
+            store,
+            batch: Vec::new(),
+            found: HashSet::new(),
+        };
+        let mut failed = None;
+        let account = harvest_each(&self.roots, &options, |session| {
+            match keeper.take(&session) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
             }
         });
-        match failure {
-            Some(error) => Err(error),
-            None => Ok(Gathered {
-                sessions: newest.in_order(),
-                report: account.report,
-            }),
+        if let Some(error) = failed {
+            return Err(error);
         }
-    }
-}
-
-/// The newest sessions of those that were read.
-struct Newest {
-    sessions: Vec<Session>,
-    /// Most of them; 0 for no limit.
-    most: usize,
-}
-
-impl Newest {
-    fn new(most: usize) -> Self {
-        Self {
-            sessions: Vec::new(),
-            most,
-        }
-    }
-
-    fn add(&mut self, session: Session) {
-        self.sessions.push(session);
-        // Sorting each time twice as many are there costs little in all.
-        if self.most > 0 && self.sessions.len() >= self.most.saturating_mul(2) {
-            self.cut();
-        }
-    }
-
-    fn cut(&mut self) {
-        self.sessions
-            .sort_by(|a, b| b.ended.cmp(&a.ended).then_with(|| a.id.cmp(&b.id)));
-        if self.most > 0 {
-            self.sessions.truncate(self.most);
-        }
+        keeper.flush()?;
+        let read: Vec<String> = account
+            .read
+            .iter()
+            .filter_map(|path| text_of(path))
+            .collect();
+        let seen: Vec<(String, String)> = account
+            .files
+            .iter()
+            .filter_map(|(path, stamp)| {
+                Some((
+                    path.to_str()?.to_owned(),
+                    serde_json::to_string(stamp).ok()?,
+                ))
+            })
+            .collect();
+        store.settle_files(&HarvestedFiles {
+            agent: agent.name(),
+            fingerprint: &fingerprint,
+            read: &read,
+            found: &keeper.found,
+            seen: &seen,
+        })?;
+        Ok(account.report)
     }
 
-    fn in_order(mut self) -> Vec<Session> {
-        self.cut();
-        self.sessions
-    }
-}
-
-/// Sessions that are not in the database yet. They go there many at a time: a transaction
-/// waits for the disk at its end.
-struct Unsaved<'a> {
-    store: &'a Store,
-    rows: Vec<SessionRow>,
-    bytes: usize,
-}
-
-impl<'a> Unsaved<'a> {
-    /// How much waits for one transaction, in bytes of JSON.
-    const MOST: usize = 8 << 20;
-
-    fn new(store: &'a Store) -> Self {
-        Self {
+    /// Takes secrets out of kept sessions by rules that are new: their logs may be gone.
+    fn redact_kept(&self, agent: Agent, store: &Store) -> Result<(), GatherError> {
+        let mut keeper = Keeper {
             store,
-            rows: Vec::new(),
-            bytes: 0,
+            batch: Vec::new(),
+            found: HashSet::new(),
+        };
+        for row in store.listed(&[agent.name()])? {
+            let Some(kept) = store.session::<serde_json::Value>(&row)? else {
+                continue;
+            };
+            let redacted = self.redactor.redact_value(&kept);
+            if redacted != kept
+                && let Ok(session) = serde_json::from_value::<Session>(redacted)
+            {
+                // Under the names that it was kept by, to take the place of that.
+                let text = encode(&session)?;
+                let row = SessionRow {
+                    id: row.id,
+                    file: row.file,
+                    ..row_of(&session)?
+                };
+                keeper.batch.push((row, text));
+            }
         }
+        keeper.flush()
     }
 
-    fn add(&mut self, session: &Session) -> Result<(), GatherError> {
-        let row = row(session)?;
-        self.bytes += row.session.len();
-        self.rows.push(row);
-        if self.bytes >= Self::MOST {
-            self.save()?;
+    /// Which of the kept sessions count.
+    fn choose(&self, store: &Store, mut report: Report) -> Result<Chosen, GatherError> {
+        let agents = self.agents();
+        let names: Vec<&str> = agents.iter().map(|agent| agent.name()).collect();
+        let mut places = Places {
+            scope: &self.projects,
+            known: HashMap::new(),
+        };
+        let mut rows = store.listed(&names)?;
+        report.sessions = 0;
+        report.by_agent.clear();
+        rows.retain_mut(|row| {
+            let Some(agent) = agents.iter().find(|agent| agent.name() == row.agent) else {
+                return false;
+            };
+            let reason = match places.of(*agent, row) {
+                None => Some(SkipReason::OutOfScope),
+                Some(project) => {
+                    row.project = project;
+                    let old = self
+                        .since
+                        .zip(row.active)
+                        .is_some_and(|(since, last)| last < since);
+                    old.then_some(SkipReason::TooOld)
+                }
+            };
+            if let Some(reason) = reason {
+                report.skip(Path::new(&row.file), reason, "");
+                return false;
+            }
+            report.sessions += 1;
+            *report.by_agent.entry(*agent).or_default() += 1;
+            true
+        });
+        if self.max_sessions > 0 {
+            rows.truncate(self.max_sessions);
+        }
+        Ok(Chosen { rows, report })
+    }
+}
+
+/// Where a session began, if its log says.
+type Project = Option<String>;
+/// What a session's place is known by: where it began and where it went later.
+type Place = (Project, Vec<String>);
+
+/// Finds out to which wanted project sessions belong, once for each place.
+struct Places<'a> {
+    scope: &'a ProjectScope,
+    /// By project and later folders: `None` when nobody wants it, else its project.
+    known: HashMap<Place, Option<Project>>,
+}
+
+impl Places<'_> {
+    /// The project of a session; `None` when nobody wants it.
+    fn of(&mut self, agent: Agent, row: &SessionRow) -> Option<Project> {
+        let find = || {
+            self.scope.project_of(Whereabouts {
+                agent,
+                project: row.project.as_deref(),
+                later_folders: &row.folders,
+                file: &row.file,
+            })
+        };
+        // Without a project the file decides.
+        if row.project.is_none() {
+            return find();
+        }
+        let place = (row.project.clone(), row.folders.clone());
+        if let Some(known) = self.known.get(&place) {
+            return known.clone();
+        }
+        let found = find();
+        self.known.insert(place, found.clone());
+        found
+    }
+}
+
+/// Stores sessions as they come.
+struct Keeper<'a> {
+    store: &'a Store,
+    batch: Vec<(SessionRow, String)>,
+    /// Which sessions came, by id and file.
+    found: HashSet<(String, String)>,
+}
+
+impl Keeper<'_> {
+    fn take(&mut self, session: &Session) -> Result<(), GatherError> {
+        let row = row_of(session)?;
+        self.found.insert((row.id.clone(), row.file.clone()));
+        self.batch.push((row, encode(session)?));
+        if self.batch.len() >= BATCH {
+            self.flush()?;
         }
         Ok(())
     }
 
-    fn save(&mut self) -> Result<(), GatherError> {
-        self.store.save_sessions(&self.rows)?;
-        self.rows.clear();
-        self.bytes = 0;
+    fn flush(&mut self) -> Result<(), GatherError> {
+        self.store.keep_sessions(&self.batch)?;
+        self.batch.clear();
         Ok(())
     }
+}
+
+/// The stamps of remembered files. What cannot be read back is not remembered.
+fn memory(files: &[(String, String)]) -> FileMemory {
+    files
+        .iter()
+        .filter_map(|(path, stamp)| Some((path.into(), serde_json::from_str(stamp).ok()?)))
+        .collect()
+}
+
+/// A path as the database has it; none for one that is no text, which is then read each time.
+fn text_of(path: &Path) -> Option<String> {
+    path.to_str().map(str::to_owned)
+}
+
+fn encode(session: &Session) -> Result<String, GatherError> {
+    serde_json::to_string(session).map_err(|source| GatherError::Encode {
+        id: session.id.clone(),
+        source,
+    })
+}
+
+fn row_of(session: &Session) -> Result<SessionRow, GatherError> {
+    let outcome =
+        serde_json::to_value(session.outcome.verdict).map_err(|source| GatherError::Encode {
+            id: session.id.clone(),
+            source,
+        })?;
+    let first = session.prompts().next();
+    let first = first.map(|prompt| prompt.text.chars().take(FIRST_PROMPT).collect());
+    Ok(SessionRow {
+        agent: session.agent.name().to_owned(),
+        id: session.id.clone(),
+        file: session.files.first().cloned().unwrap_or_default(),
+        project: session.project.clone(),
+        folders: session.later_folders.clone(),
+        active: session.last_active(),
+        outcome: outcome.as_str().unwrap_or_default().to_owned(),
+        first_prompt: first.unwrap_or_default(),
+    })
 }
 
 /// How many files, folders and lines could not be read, of those that should have been. What is
@@ -194,21 +388,4 @@ pub fn problems(report: &Report) -> u64 {
         .filter_map(|reason| report.skip_counts.get(reason))
         .sum();
     files + report.flaw_counts.values().sum::<u64>()
-}
-
-fn row(session: &Session) -> Result<SessionRow, GatherError> {
-    let encode = |source| GatherError::Encode {
-        id: session.id.clone(),
-        source,
-    };
-    let outcome = serde_json::to_value(session.outcome.verdict).map_err(encode)?;
-    Ok(SessionRow {
-        agent: session.agent.name().to_owned(),
-        id: session.id.clone(),
-        project: session.project.clone().unwrap_or_default(),
-        started: session.started,
-        ended: session.ended,
-        outcome: outcome.as_str().unwrap_or_default().to_owned(),
-        session: serde_json::to_string(session).map_err(encode)?,
-    })
 }

@@ -5,6 +5,7 @@
 
 mod notices;
 mod schema;
+mod sessions;
 mod window;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,8 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+pub use sessions::{HarvestedFiles, Remembered, SessionRow};
 
 /// How long a statement waits for another process.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -80,25 +83,6 @@ pub struct NightRow {
     pub report: Option<Value>,
 }
 
-/// A session as lists show it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct SessionRow {
-    /// The agent's name.
-    pub agent: String,
-    /// The session's id.
-    pub id: String,
-    /// Its working directory.
-    pub project: String,
-    /// When it began.
-    pub started: Option<Timestamp>,
-    /// When it ended.
-    pub ended: Option<Timestamp>,
-    /// `success`, `fail`, `mixed` or `unknown`.
-    pub outcome: String,
-    /// The whole session, as JSON.
-    pub session: String,
-}
-
 /// The database.
 pub struct Store {
     path: PathBuf,
@@ -148,36 +132,6 @@ impl Store {
             path: self.path.clone(),
             doing,
             source,
-        })
-    }
-
-    /// Keeps sessions, replacing earlier readings of the same ones.
-    ///
-    /// # Errors
-    /// [`StoreError::Query`]; then none of them is kept.
-    pub fn save_sessions(&self, rows: &[SessionRow]) -> Result<(), StoreError> {
-        self.query("storing sessions", |connection| {
-            let transaction = connection.unchecked_transaction()?;
-            {
-                let mut insert = transaction.prepare_cached(
-                    "INSERT INTO sessions (agent, id, project, started, ended, outcome, session)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-                     ON CONFLICT (agent, id) DO UPDATE SET project = ?3, started = ?4, ended = ?5,
-                       outcome = ?6, session = ?7",
-                )?;
-                for row in rows {
-                    insert.execute(params![
-                        row.agent,
-                        row.id,
-                        row.project,
-                        row.started.map(|t| t.to_string()),
-                        row.ended.map(|t| t.to_string()),
-                        row.outcome,
-                        row.session,
-                    ])?;
-                }
-            }
-            transaction.commit()
         })
     }
 
@@ -292,36 +246,6 @@ impl Store {
             .collect()
     }
 
-    /// The sessions that ended at or after `since`, newest first.
-    ///
-    /// # Errors
-    /// [`StoreError`].
-    pub fn sessions(&self, since: Option<Timestamp>) -> Result<Vec<SessionRow>, StoreError> {
-        let doing = "listing sessions";
-        let rows = self.query(doing, |connection| {
-            connection
-                .prepare(
-                    "SELECT agent, id, project, started, ended, outcome, session FROM sessions
-                     WHERE ?1 IS NULL OR ended IS NULL OR ended >= ?1
-                     ORDER BY ended DESC, id",
-                )?
-                .query_map([since.map(|t| t.to_string())], RawSession::read)?
-                .collect::<rusqlite::Result<Vec<_>>>()
-        })?;
-        Ok(rows
-            .into_iter()
-            .map(|raw| SessionRow {
-                started: raw.started.and_then(|t| t.parse().ok()),
-                ended: raw.ended.and_then(|t| t.parse().ok()),
-                agent: raw.agent,
-                id: raw.id,
-                project: raw.project,
-                outcome: raw.outcome,
-                session: raw.session,
-            })
-            .collect())
-    }
-
     fn night_row(&self, doing: &'static str, raw: RawNight) -> Result<NightRow, StoreError> {
         Ok(NightRow {
             id: raw.id,
@@ -374,30 +298,6 @@ impl RawNight {
             ended: row.get(2)?,
             status: row.get(3)?,
             report: row.get(4)?,
-        })
-    }
-}
-
-struct RawSession {
-    agent: String,
-    id: String,
-    project: String,
-    started: Option<String>,
-    ended: Option<String>,
-    outcome: String,
-    session: String,
-}
-
-impl RawSession {
-    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            agent: row.get(0)?,
-            id: row.get(1)?,
-            project: row.get(2)?,
-            started: row.get(3)?,
-            ended: row.get(4)?,
-            outcome: row.get(5)?,
-            session: row.get(6)?,
         })
     }
 }

@@ -1,12 +1,9 @@
 //! The sessions of a span of time, one after another.
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use skillopt_harvesters::Session;
 
 use super::{Store, StoreError};
-
-/// Times are compared as text, which is out by less than this where only one has a fraction.
-const SLACK: SignedDuration = SignedDuration::from_secs(1);
 
 impl Store {
     /// Hands every stored session to `each` that ended at `from` or later and began before `to`. One
@@ -20,18 +17,19 @@ impl Store {
         to: Timestamp,
         each: &mut dyn FnMut(&Session),
     ) -> Result<(), StoreError> {
-        let from = from.checked_sub(SLACK).unwrap_or(from).to_string();
-        let to = to.checked_add(SLACK).unwrap_or(to).to_string();
         self.query("reading sessions of a span of time", |connection| {
             let mut statement = connection.prepare_cached(
-                "SELECT agent, id, session FROM sessions
-                 WHERE ended >= ?1 AND (started IS NULL OR started < ?2)",
+                "SELECT agent, id, session FROM logged_sessions JOIN session_texts USING (key)
+                 WHERE active >= ?1",
             )?;
-            let mut rows = statement.query([&from, &to])?;
+            let mut rows = statement.query([from.as_microsecond()])?;
             while let Some(row) = rows.next()? {
                 let text = row.get_ref(2)?.as_str()?;
                 match serde_json::from_str::<Session>(text) {
-                    Ok(session) => each(&session),
+                    Ok(session) if session.started.is_none_or(|started| started < to) => {
+                        each(&session);
+                    }
+                    Ok(_) => {}
                     Err(error) => {
                         let (agent, id): (String, String) = (row.get(0)?, row.get(1)?);
                         tracing::warn!("session {id} of {agent} is passed over: {error}");

@@ -203,6 +203,9 @@ pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool {
         "note_on_one_line" => is_plain_line(&ours["note"]),
         "rendered_on_one_line" => is_plain_line(&ours["rendered"]),
         _ => super::checks_data::holds(name, vector, ours)
+            .or_else(|| super::checks_harvest::holds(name, vector, ours))
+            .or_else(|| super::noise::holds(name, vector, ours))
+            .or_else(|| super::redaction::holds(name, vector, ours))
             .unwrap_or_else(|| panic!("no such condition: {name}")),
     }
 }

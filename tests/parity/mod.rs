@@ -14,12 +14,16 @@ mod bench;
 mod block;
 mod checks;
 mod checks_data;
+mod checks_harvest;
 mod command_line;
 mod compare;
 mod data;
 mod deviations;
 mod engine;
 mod engine_state;
+mod harvest;
+mod noise;
+mod redaction;
 mod reports;
 mod scripted_run;
 mod skills;
@@ -97,6 +101,9 @@ fn groups() -> Vec<Group> {
         bench::GROUPS,
         data::GROUPS,
         command_line::GROUPS,
+        harvest::GROUPS,
+        noise::GROUPS,
+        redaction::GROUPS,
         stages::GROUPS,
         trace::GROUPS,
     ]

@@ -12,6 +12,7 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
+use crate::noise;
 use crate::outcome;
 use crate::redact::Door;
 use crate::session::{
@@ -46,6 +47,16 @@ pub(crate) fn started_call(id: &str, name: &str, spot: Spot) -> ToolCall {
         at: spot.at,
         place: spot.place,
         ..ToolCall::default()
+    }
+}
+
+/// The text without white space around it and without the NUL bytes that some stores pad
+/// with.
+fn plain(text: &str) -> String {
+    let text = text.trim();
+    match text.contains('\0') {
+        true => text.replace('\0', ""),
+        false => text.to_owned(),
     }
 }
 
@@ -94,7 +105,9 @@ impl<'a> Assembler<'a> {
         self.inherited = inherited;
     }
 
-    /// A prompt that starts a turn (a steering one joins the turn that runs).
+    /// A prompt that starts a turn (a steering one joins the turn that runs). A text that
+    /// only stands where prompts stand starts a turn without one, so that what follows is
+    /// not taken for the work on the request before it.
     pub(crate) fn prompt(
         &mut self,
         text: &str,
@@ -103,6 +116,19 @@ impl<'a> Assembler<'a> {
         spot: Spot,
         turn_id: Option<&str>,
     ) {
+        if text.trim().is_empty() && images == 0 {
+            return;
+        }
+        if matches!(kind, PromptKind::Typed | PromptKind::Steering)
+            && images == 0
+            && let Some(made) = noise::kind_of(text)
+        {
+            self.machine_text(made, text, spot.place);
+            if kind == PromptKind::Typed {
+                self.start_turn();
+            }
+            return;
+        }
         let prompt = Self::make_prompt(text, kind, images, spot);
         let joins =
             kind == PromptKind::Steering && self.turns.last().is_some_and(|open| !open.closed);
@@ -124,7 +150,7 @@ impl<'a> Assembler<'a> {
 
     fn make_prompt(text: &str, kind: PromptKind, images: u32, spot: Spot) -> Prompt {
         Prompt {
-            text: text.trim().to_owned(),
+            text: plain(text),
             kind,
             at: spot.at,
             images,
@@ -138,7 +164,7 @@ impl<'a> Assembler<'a> {
             return;
         }
         let answer = Answer {
-            text: text.trim().to_owned(),
+            text: plain(text),
             at: spot.at,
             place: spot.place,
         };

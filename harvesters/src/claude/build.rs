@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::assemble::{Assembler, CallResult, Spot};
-use crate::origin;
+use crate::noise;
 use crate::redact::Door;
 use crate::session::{
     Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger,
@@ -124,7 +124,7 @@ fn origin_of(
     typed: Option<&HashSet<String>>,
 ) -> Origin {
     let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
-    if first.is_some_and(|prompt| origin::is_program_prompt(&prompt.text)) {
+    if first.is_some_and(|prompt| noise::is_program_prompt(&prompt.text)) {
         return Origin::Machine;
     }
     match transcript.entrypoint.as_deref() {
@@ -209,8 +209,8 @@ fn is_inherited(row: &Row, inherited: &HashSet<u64>) -> bool {
 struct Builder<'a> {
     assembler: Assembler<'a>,
     inherited: &'a HashSet<u64>,
-    /// Calls by id: streamed copies repeat them.
-    seen_calls: HashSet<String>,
+    /// Calls by id and tool: streamed copies repeat both.
+    seen_calls: HashSet<(String, String)>,
     /// The file that each editing call is to change.
     edited_paths: HashMap<String, String>,
     agents_started: u32,
@@ -388,23 +388,32 @@ impl Builder<'_> {
         {
             self.assembler.model(model);
         }
-        for block in &message.blocks {
-            match block {
-                Block::Text(text) => self.assembler.text(text, false, spot),
-                Block::Call(call) => self.call(call, spot, inherited),
+        // Texts beside each other in one message are one answer.
+        for blocks in message
+            .blocks
+            .chunk_by(|one, other| one.is_text() && other.is_text())
+        {
+            match blocks {
+                [Block::Text(text)] => self.assembler.text(text, false, spot),
+                [Block::Call(call)] => self.call(call, spot, inherited),
+                texts => {
+                    let texts: Vec<&str> = texts.iter().filter_map(Block::text).collect();
+                    self.assembler.text(&texts.join("\n"), false, spot);
+                }
             }
         }
     }
 
     fn call(&mut self, raw: &RawCall, spot: Spot, inherited: bool) {
-        if !raw.id.is_empty() && !self.seen_calls.insert(raw.id.clone()) {
+        if let Some(skill) = &raw.skill {
+            self.assembler.skill(skill, SkillTrigger::Tool, spot.place);
+        }
+        let call = (raw.id.clone(), raw.name.clone());
+        if !raw.id.is_empty() && !self.seen_calls.insert(call) {
             return;
         }
         if let Some(path) = &raw.path {
             self.edited_paths.insert(raw.id.clone(), path.clone());
-        }
-        if let Some(skill) = &raw.skill {
-            self.assembler.skill(skill, SkillTrigger::Tool, spot.place);
         }
         if matches!(raw.name.as_str(), "Task" | "Agent") && !inherited {
             self.agents_started += 1;

@@ -49,6 +49,7 @@ impl Source for ClaudeCode {
 
     fn default_roots(
         &self,
+        _: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf> {
@@ -113,12 +114,21 @@ fn folders(projects: &Path, found: Vec<Found>) -> BTreeMap<PathBuf, Folder> {
         let folder = folders.entry(projects.join(slug)).or_default();
         match (depth, is_agent) {
             (_, true) => folder.sub_agents.push(file),
-            (1, false) => folder.sessions.push(file),
-            // memory/ and the like: no sessions.
-            _ => {}
+            // Beside the sessions: notes, outputs of tools.
+            (2.., false) if is_aside(relative) => {}
+            (_, false) => folder.sessions.push(file),
         }
     }
     folders
+}
+
+/// Whether a file lies in a folder of a project or session that holds no conversations.
+fn is_aside(relative: &Path) -> bool {
+    relative.components().any(|part| {
+        ["memory", "tool-results"]
+            .iter()
+            .any(|name| part.as_os_str() == *name)
+    })
 }
 
 /// The ids of sessions in which something was typed at a terminal. None when there is
@@ -168,9 +178,23 @@ fn families_of(folder: Folder, run: &mut Run<'_>) -> Vec<Family> {
         run.remember(file);
     }
     let sub_agents = Arc::new(family::owners(&folder.sub_agents));
+    let helpers: HashMap<&Path, &Found> = folder
+        .sub_agents
+        .iter()
+        .map(|file| (file.path.as_path(), file))
+        .collect();
     family::families(folder.sessions, &run.options.known)
         .into_iter()
-        .filter(|members| !run.all_unchanged(members.iter()))
+        .filter(|members| {
+            // A new log of a sub-agent is news of the session that started it.
+            let helpers = members
+                .iter()
+                .filter_map(|file| sub_agents.get(file.path.file_stem()?.to_str()?))
+                .flatten()
+                .filter_map(|path| helpers.get(Path::new(path)).copied());
+            let helpers: Vec<&Found> = helpers.collect();
+            !run.all_unchanged(members.iter().chain(helpers))
+        })
         .map(|members| Family {
             members,
             sub_agents: Arc::clone(&sub_agents),

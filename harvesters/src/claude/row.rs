@@ -92,6 +92,19 @@ pub(super) enum Block {
     Call(RawCall),
 }
 
+impl Block {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Block::Text(text) => Some(text),
+            Block::Call(_) => None,
+        }
+    }
+
+    pub(super) fn is_text(&self) -> bool {
+        self.text().is_some()
+    }
+}
+
 /// A tool call as logged.
 pub(super) struct RawCall {
     pub(super) id: String,

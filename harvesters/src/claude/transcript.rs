@@ -108,7 +108,10 @@ impl Transcript {
                 }
                 self.add_row(offset, at, record, kind, door);
             }
-            "system" | "attachment" => self.add_row(offset, at, record, kind, door),
+            "system" | "attachment" => {
+                self.note_circumstances(record, door);
+                self.add_row(offset, at, record, kind, door);
+            }
             "summary" => self.note_title(record.get("summary"), door),
             "ai-title" => self.note_title(record.get("aiTitle"), door),
             "custom-title" => self.note_title(record.get("customTitle"), door),

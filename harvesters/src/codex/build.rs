@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::assemble::{Assembler, Spot};
 use crate::harvest::Run;
-use crate::origin;
+use crate::noise;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger, Usage,
@@ -102,6 +102,7 @@ fn finish(
         .cwd
         .clone()
         .or_else(|| work.first_folder().map(str::to_owned));
+    session.later_folders = work.later_folders().to_vec();
     session.git.branch = meta.branch.clone().filter(|branch| branch != "HEAD");
     session.git.commit.clone_from(&meta.commit);
     session.git.repository.clone_from(&meta.repository);
@@ -115,7 +116,11 @@ fn finish(
         .map(|file| file.found.path.to_string_lossy().into_owned())
         .collect();
     session.archived = files.files.iter().all(|file| file.archived);
-    session.sub_agent_files = threads.sub_agents_of(&files.id);
+    session.sub_agent_files = threads
+        .sub_agents_of(&files.id)
+        .into_iter()
+        .map(|file| file.path.to_string_lossy().into_owned())
+        .collect();
     session.forked_from.clone_from(&meta.forked_from);
     session.sub_agents = agents.max(work.agents_spawned()) + reviews;
     session.usage = usage_of(&thread.lines);
@@ -131,7 +136,7 @@ fn finish(
 /// Who started the session.
 fn origin_of(session: &Session, source: Option<&str>, index: &Index) -> Origin {
     let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
-    if first.is_some_and(|prompt| origin::is_program_prompt(&prompt.text)) {
+    if first.is_some_and(|prompt| noise::is_program_prompt(&prompt.text)) {
         return Origin::Machine;
     }
     match source {

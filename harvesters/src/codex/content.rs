@@ -25,13 +25,30 @@ const MACHINE_OPENINGS: &[(&str, &str)] = &[
     ),
 ];
 
+/// Stands between a person's own instructions and those of the project.
+const PROJECT_DOC: &str = "--- project-doc ---";
+
 /// What made a text, if a program did.
 pub(super) fn machine_kind(text: &str) -> Option<&'static str> {
     let text = text.trim_start();
-    MACHINE_OPENINGS
+    let opening = MACHINE_OPENINGS
         .iter()
-        .find(|(opening, _)| text.starts_with(opening))
-        .map(|(_, kind)| *kind)
+        .find(|(opening, _)| text.starts_with(opening));
+    match opening {
+        Some((_, kind)) => Some(kind),
+        None => text.contains(PROJECT_DOC).then_some("instructions"),
+    }
+}
+
+/// What a person wrote behind instructions or surroundings that a program put in front of
+/// it; none when nothing follows them.
+pub(super) fn persons_part(text: &str) -> Option<&str> {
+    ["</environment_context>", "</INSTRUCTIONS>"]
+        .into_iter()
+        .find_map(|mark| {
+            let rest = text.rsplit_once(mark)?.1.trim();
+            (!rest.is_empty() && !rest.starts_with('<')).then_some(rest)
+        })
 }
 
 /// The texts of a content: of a string, of a list of parts, of an object.

@@ -81,9 +81,10 @@ pub(super) struct Threads {
     children: HashMap<String, Vec<usize>>,
 }
 
-/// Whether a file name is a rollout's. Temporary files of packing are none.
+/// Whether a file name can be a rollout's: they are called `rollout-…`, unless somebody
+/// renamed them. Temporary files of packing are none.
 pub(super) fn is_rollout(name: &str) -> bool {
-    name.starts_with("rollout-") && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
+    !name.starts_with('.') && (name.ends_with(".jsonl") || name.ends_with(".jsonl.zst"))
 }
 
 impl Threads {
@@ -165,7 +166,7 @@ impl Threads {
     }
 
     /// Files of the sub-agents that a thread started, directly or through others.
-    pub(super) fn sub_agents_of(&self, id: &str) -> Vec<String> {
+    pub(super) fn sub_agents_of(&self, id: &str) -> Vec<&Found> {
         let mut files = Vec::new();
         let mut wanted = vec![id];
         let mut seen = vec![id];
@@ -179,12 +180,7 @@ impl Threads {
                 if !seen.contains(&thread.id.as_str()) {
                     seen.push(&thread.id);
                     wanted.push(&thread.id);
-                    files.extend(
-                        thread
-                            .files
-                            .iter()
-                            .map(|file| file.found.path.to_string_lossy().into_owned()),
-                    );
+                    files.extend(thread.files.iter().map(|file| &file.found));
                 }
             }
         }

@@ -271,7 +271,14 @@ fn envelope(
         | "retained_context"
         | "realtime_item"
         | "security_risk_score" => {}
-        unknown => report.unknown_kind(Agent::Codex, unknown),
+        unknown => {
+            facts.extend(
+                body.get("cwd")
+                    .text()
+                    .map(|path| Fact::Cwd(door.note(path))),
+            );
+            report.unknown_kind(Agent::Codex, unknown);
+        }
     }
 }
 
@@ -369,7 +376,10 @@ fn message(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
                 let by_mark =
                     marked.is_some_and(|kind| !kind.starts_with("user.") && kind != "unknown");
                 match content::machine_kind(text) {
-                    Some(kind) => machine(kind, text, door, facts),
+                    Some(kind) => {
+                        machine(kind, text, door, facts);
+                        own.extend(content::persons_part(text));
+                    }
                     None if by_mark => machine("context", text, door, facts),
                     None => own.push(text),
                 }
@@ -426,15 +436,20 @@ fn event(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fa
             let text = body.get("message").str().unwrap_or_default();
             let count = body.get("images").list().count() + body.get("local_images").list().count();
             let images = u32::try_from(count).unwrap_or(u32::MAX);
-            match content::machine_kind(text) {
-                Some(kind) => machine(kind, text, door, facts),
-                None => facts.push(Fact::Prompt {
-                    text: door.prompt(text),
-                    images,
-                    by: Teller::Event,
-                    thread: None,
-                }),
+            let kind = content::machine_kind(text);
+            if let Some(kind) = kind {
+                machine(kind, text, door, facts);
             }
+            let own = match kind {
+                Some(_) => content::persons_part(text),
+                None => Some(text),
+            };
+            facts.extend(own.map(|text| Fact::Prompt {
+                text: door.prompt(text),
+                images,
+                by: Teller::Event,
+                thread: None,
+            }));
         }
         "agent_message" => facts.push(Fact::Answer {
             text: door.answer(body.get("message").str().unwrap_or_default()),

@@ -51,6 +51,7 @@ impl Source for Codex {
 
     fn default_roots(
         &self,
+        _: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf> {
@@ -78,7 +79,11 @@ impl Source for Codex {
         let threads = Threads::group(found, &run.options.known, &mut run.report);
         let changed: Vec<_> = threads
             .sessions()
-            .filter(|thread| !run.all_unchanged(thread.files.iter().map(|file| &file.found)))
+            .filter(|thread| {
+                let helpers = threads.sub_agents_of(&thread.id);
+                let own = thread.files.iter().map(|file| &file.found);
+                !run.all_unchanged(own.chain(helpers))
+            })
             .collect();
         run.each_unit(
             &changed,

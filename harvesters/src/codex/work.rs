@@ -13,6 +13,9 @@ use super::line::{CommandItem, Fact};
 use super::script;
 use super::thread::Marked;
 
+/// Most folders of a thread that are kept.
+const MOST_FOLDERS: usize = 50;
+
 /// Keeps track of calls while a thread is told.
 pub(super) struct Work {
     /// The log has items for commands; then scripts need not be read for them.
@@ -21,6 +24,7 @@ pub(super) struct Work {
     has_edit_records: bool,
     folder: Option<String>,
     first_folder: Option<String>,
+    later_folders: Vec<String>,
     /// Files that a call's patch is to change.
     patches: HashMap<String, Vec<String>>,
     /// Calls whose result an item told already.
@@ -49,6 +53,7 @@ impl Work {
             has_edit_records: any(|fact| matches!(fact, Fact::Edit { .. })),
             folder: None,
             first_folder: None,
+            later_folders: Vec::new(),
             patches: HashMap::new(),
             settled: HashSet::new(),
             script_order: HashMap::new(),
@@ -61,6 +66,11 @@ impl Work {
     }
 
     /// The first working directory that any record names.
+    /// Folders that were entered after the first one.
+    pub(super) fn later_folders(&self) -> &[String] {
+        &self.later_folders
+    }
+
     pub(super) fn first_folder(&self) -> Option<&str> {
         self.first_folder.as_deref()
     }
@@ -120,6 +130,13 @@ impl Work {
         if let Some(folder) = folder {
             self.first_folder.get_or_insert_with(|| folder.to_owned());
             self.folder = Some(folder.to_owned());
+            let known = self.later_folders.iter().any(|one| one == folder);
+            if self.first_folder.as_deref() != Some(folder)
+                && !known
+                && self.later_folders.len() < MOST_FOLDERS
+            {
+                self.later_folders.push(folder.to_owned());
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::node::{Json, Node};
-use crate::origin;
+use crate::noise;
 use crate::redact::Door;
 use crate::report::Report;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
@@ -71,7 +71,7 @@ pub(super) fn session(
     let facts = &mut assembler.session;
     facts.started = facts.started.or(last);
     facts.ended = facts.ended.or(last);
-    origin::of_prompts(assembler.finish())
+    noise::of_prompts(assembler.finish())
 }
 
 /// Tells one request and its response.
@@ -92,6 +92,18 @@ impl<'s> Teller<'_, '_, 's> {
             .text()
             .or_else(|| message.text())
             .unwrap_or_default();
+        if self.is_for_another() {
+            return;
+        }
+        let made = noise::kind_of(text).filter(|_| !text.is_empty());
+        if made.is_some() || self.request.get("isSystemInitiated").is_true() {
+            self.assembler.machine_text(
+                made.unwrap_or("system"),
+                &self.assembler.door.note(text),
+                self.spot.place,
+            );
+            return;
+        }
         if !text.trim().is_empty() {
             let is_command = text
                 .strip_prefix('/')
@@ -124,6 +136,19 @@ impl<'s> Teller<'_, '_, 's> {
             self.assembler
                 .failed(&self.assembler.door.note(error), self.spot);
         }
+    }
+
+    /// Whether the request went to another extension's participant of the chat.
+    fn is_for_another(&self) -> bool {
+        let extension = self.request.at(&["agent", "extensionId"]);
+        let name = extension
+            .text()
+            .or_else(|| extension.get("_lower").text())
+            .or_else(|| extension.get("value").text());
+        // What is built in has a name without a publisher.
+        name.is_some_and(|name| {
+            name.contains('.') && !name.to_ascii_lowercase().starts_with("github.copilot")
+        })
     }
 
     fn part(&mut self, part: Node<'s>, report: &mut Report) {

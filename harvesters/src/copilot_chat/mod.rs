@@ -18,7 +18,7 @@ use serde_json::Value;
 use crate::events::Teller;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
-use crate::origin;
+use crate::noise;
 use crate::redact::Door;
 use crate::report::{Report, SkipReason};
 use crate::session::{Agent, Session};
@@ -39,26 +39,32 @@ impl Source for CopilotChat {
             agent: Agent::CopilotChat,
             title: "VS Code Copilot Chat",
             reads: "workspaceStorage/*/{workspace.json,chatSessions/*.jsonl,chatSessions/*.json,GitHub.copilot-chat/transcripts/*.jsonl}, globalStorage/emptyWindowChatSessions/*",
-            location: "the folder `User` of Code, Code - Insiders, VSCodium and Cursor in $XDG_CONFIG_HOME or ~/.config (~/Library/Application Support on macOS, %APPDATA% on Windows), ~/.vscode-server/data/User",
+            location: "the folder `User` of Code, Code - Insiders, VSCodium and Cursor in $XDG_CONFIG_HOME or ~/.config (~/Library/Application Support on macOS, %APPDATA% on Windows), $VSCODE_PORTABLE/user-data/User, ~/.vscode-server/data/User",
             keeps: "prompts, answers, tool calls, exit codes, files, models",
         }
     }
 
     fn default_roots(
         &self,
+        os: &str,
         home: &Path,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Vec<PathBuf> {
-        let config = if cfg!(target_os = "macos") {
-            home.join("Library/Application Support")
-        } else if cfg!(windows) {
-            variable("APPDATA").map_or_else(|| home.join("AppData/Roaming"), PathBuf::from)
-        } else {
-            variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from)
+        let config = match os {
+            "macos" => home.join("Library/Application Support"),
+            "windows" => {
+                variable("APPDATA").map_or_else(|| home.join("AppData/Roaming"), PathBuf::from)
+            }
+            _ => variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from),
         };
-        PROGRAMS
+        let portable =
+            variable("VSCODE_PORTABLE").map(|data| Path::new(&data).join("user-data/User"));
+        let usual = PROGRAMS
             .iter()
-            .map(|program| config.join(program).join("User"))
+            .map(|program| config.join(program).join("User"));
+        portable
+            .into_iter()
+            .chain(usual)
             .chain([home.join(".vscode-server/data/User")])
             .collect()
     }
@@ -68,19 +74,43 @@ impl Source for CopilotChat {
             return ControlFlow::Continue(());
         };
         for workspace in folders(&root.join("workspaceStorage"), &mut run.report) {
-            let project = project(&workspace);
+            let workspace = Workspace {
+                project: project(&workspace),
+                file: walk::aside(workspace.join(WORKSPACE)),
+                folder: workspace,
+            };
             let mut known = HashSet::new();
-            chats(
-                &workspace.join("chatSessions"),
-                project.as_deref(),
-                &mut known,
-                run,
-            )?;
-            let transcripts = workspace.join("GitHub.copilot-chat/transcripts");
-            self::transcripts(&transcripts, project.as_deref(), &mut known, run)?;
+            let folder = workspace.folder.join("chatSessions");
+            chats(&folder, &workspace, &mut known, run)?;
+            let folder = workspace.folder.join("GitHub.copilot-chat/transcripts");
+            self::transcripts(&folder, &workspace, &mut known, run)?;
         }
         let windows = root.join("globalStorage/emptyWindowChatSessions");
-        chats(&windows, None, &mut HashSet::new(), run)
+        chats(&windows, &Workspace::default(), &mut HashSet::new(), run)
+    }
+}
+
+/// The file in a workspace's folder that tells its path.
+const WORKSPACE: &str = "workspace.json";
+
+/// A workspace of the editor's.
+#[derive(Default)]
+struct Workspace {
+    folder: PathBuf,
+    /// Its directory, if known.
+    project: Option<String>,
+    /// The file that tells it.
+    file: Option<Found>,
+}
+
+impl Workspace {
+    /// Whether neither a log nor what is known of its workspace changed.
+    fn is_unchanged(&self, log: &Found, run: &mut Run<'_>) -> bool {
+        let unchanged = run.all_unchanged(std::iter::once(log).chain(&self.file));
+        if let Some(file) = &self.file {
+            run.remember(file);
+        }
+        unchanged
     }
 }
 
@@ -127,7 +157,7 @@ fn stem(file: &Found) -> String {
 /// Reads the chats of a folder.
 fn chats(
     folder: &Path,
-    project: Option<&str>,
+    workspace: &Workspace,
     known: &mut HashSet<String>,
     run: &mut Run<'_>,
 ) -> ControlFlow<()> {
@@ -141,10 +171,10 @@ fn chats(
             run.report.skip(&file.path, SkipReason::Twin, "");
             continue;
         }
-        if run.all_unchanged(std::iter::once(&file)) {
+        if workspace.is_unchanged(&file, run) {
             continue;
         }
-        if let Some(session) = chat(&file, project, run) {
+        if let Some(session) = chat(&file, workspace.project.as_deref(), run) {
             run.emit(session)?;
         }
     }
@@ -191,7 +221,7 @@ fn chat(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<Sessio
 /// Reads the transcripts of a folder, for chats that are not there otherwise.
 fn transcripts(
     folder: &Path,
-    project: Option<&str>,
+    workspace: &Workspace,
     known: &mut HashSet<String>,
     run: &mut Run<'_>,
 ) -> ControlFlow<()> {
@@ -200,10 +230,10 @@ fn transcripts(
             run.report.skip(&file.path, SkipReason::Twin, "");
             continue;
         }
-        if run.all_unchanged(std::iter::once(&file)) {
+        if workspace.is_unchanged(&file, run) {
             continue;
         }
-        if let Some(session) = transcript(&file, project, run) {
+        if let Some(session) = transcript(&file, workspace.project.as_deref(), run) {
             run.emit(session)?;
         }
     }
@@ -233,13 +263,13 @@ fn transcript(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<
         .or_else(|| project.map(|path| door.note(path)));
     // What is called a version there is the extension's.
     facts.agent_version = None;
-    Some(origin::of_prompts(teller.finish()))
+    Some(noise::of_prompts(teller.finish()))
 }
 
 /// The directory of a workspace: its folder, or the folder of its workspace file.
 fn project(workspace: &Path) -> Option<String> {
     const LONGEST: u64 = 64 * 1024;
-    let path = workspace.join("workspace.json");
+    let path = workspace.join(WORKSPACE);
     if !std::fs::symlink_metadata(&path).ok()?.is_file() {
         return None;
     }

@@ -57,11 +57,10 @@ impl State {
         let value = record.get("v");
         let path: Vec<&Value> = record.get("k").map(list).into_iter().flatten().collect();
         match record.get("kind").and_then(Value::as_i64) {
-            Some(0) => {
-                if let Some(value) = value {
-                    self.start(offset, value);
-                }
-            }
+            Some(0) => match value {
+                Some(value) if value.is_object() => self.start(offset, value),
+                _ => return false,
+            },
             Some(1) => self.set(offset, &path, value),
             Some(2) => self.append(
                 offset,

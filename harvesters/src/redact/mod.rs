@@ -11,6 +11,7 @@
 
 mod door;
 mod hit;
+mod identity;
 mod pattern;
 mod plausible;
 mod rules;
@@ -27,11 +28,12 @@ use pattern::Pattern;
 
 pub use door::TextLimits;
 pub(crate) use door::{Door, cut};
+pub use identity::Identity;
 pub use rules::{Rule, built_in};
 pub(crate) use words::Words;
 
 /// How every placeholder begins.
-const PLACEHOLDER: &str = "[redacted:";
+pub(crate) const PLACEHOLDER: &str = "[redacted:";
 /// What one pass uncovers the next one redacts; more passes are never needed.
 const MOST_PASSES: usize = 4;
 
@@ -100,7 +102,15 @@ impl Redactor {
     /// # Errors
     /// When a user's pattern is no regular expression.
     pub fn with_rules(user_rules: &[UserRule]) -> Result<Self, RuleError> {
-        let extra = user_rules
+        Self::with(user_rules, None)
+    }
+
+    /// The built-in rules, the user's, and those that mask who the user is.
+    ///
+    /// # Errors
+    /// When a user's pattern is no regular expression.
+    pub fn with(user_rules: &[UserRule], identity: Option<&Identity>) -> Result<Self, RuleError> {
+        let mut extra = user_rules
             .iter()
             .map(|rule| {
                 let pattern = Regex::new(&rule.pattern).map_err(|source| RuleError {
@@ -117,7 +127,21 @@ impl Redactor {
                 })
             })
             .collect::<Result<Vec<_>, RuleError>>()?;
+        extra.extend(identity.into_iter().flat_map(Identity::rules));
         Ok(Self::prepare(extra))
+    }
+
+    /// Stands for the rules: equal for redactors that take out the same.
+    #[must_use]
+    pub fn fingerprint(&self) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for rule in self.rules.iter() {
+            hasher.update(rule.name.as_bytes());
+            hasher.update(b"\0");
+            hasher.update(rule.pattern.source().as_bytes());
+            hasher.update(b"\0");
+        }
+        hasher.finalize().to_hex().to_string()
     }
 
     /// Puts rules and their keywords together.

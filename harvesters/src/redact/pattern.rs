@@ -36,6 +36,11 @@ impl Pattern {
         }
     }
 
+    /// As it is written.
+    pub(super) fn source(&self) -> &str {
+        &self.source
+    }
+
     /// The pattern, to be run over all of a text. None when it does not compile.
     pub(super) fn anywhere(&self) -> Option<&Regex> {
         let pattern = self.anywhere.get_or_init(|| compile(&self.source).ok());

@@ -122,7 +122,8 @@ pub(crate) fn secret(found: Found<'_>) -> bool {
         one_word && found.before().ends_with(' ') && found.before().trim_end().ends_with('=');
     let plain_word = value.letters_only() && value.text.len() < 16;
     let a_variable = assigned_in_code && plain_word;
-    !a_variable && !value.is_prose_or_type() && !value.is_path()
+    let a_word = plain_word && value.is_prose_or_type();
+    !a_variable && !a_word && !value.is_path()
 }
 
 /// The value of a name that only sometimes promises a secret, such as `auth` or `key`:

@@ -179,12 +179,16 @@ pub struct Session {
     pub title: Option<String>,
     /// Working directory at the start, as logged.
     pub project: Option<String>,
+    /// Working directories that the agent changed to later, where the log says.
+    pub later_folders: Vec<String>,
     /// Repository state at the start, as logged.
     pub git: GitState,
     /// First time of the conversation.
     pub started: Option<Timestamp>,
     /// Last time of the conversation.
     pub ended: Option<Timestamp>,
+    /// When its file was last written, where the log has no times.
+    pub written: Option<Timestamp>,
     /// Files of the conversation, in order. [`Place::file`] points here.
     pub files: Vec<String>,
     /// Files of its sub-agents.
@@ -226,6 +230,12 @@ pub struct Session {
 }
 
 impl Session {
+    /// When something happened in it last, as far as is known.
+    #[must_use]
+    pub fn last_active(&self) -> Option<Timestamp> {
+        self.ended.or(self.written)
+    }
+
     /// What a person asked for on the live branch, in order.
     pub fn prompts(&self) -> impl Iterator<Item = &Prompt> {
         self.turns

@@ -7,7 +7,8 @@
 
 mod bad_input;
 mod every_source;
+mod fixtures;
 mod generated_corpus;
+mod moving;
 mod order;
-mod parity;
 mod sessions_truth;

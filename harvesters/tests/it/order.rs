@@ -15,6 +15,7 @@ fn write_logs(home: &Path, count: usize) -> Roots {
         let prompt = format!("fix {number} with token a1b2c3d4-fake-{number:04}");
         let answer = "Done: DB_PASSWORD=hunter2-fake";
         let time = format!("2026-10-05T08:{:02}:{:02}Z", number / 60, number % 60);
+        let later = format!("2026-10-05T09:{:02}:{:02}Z", number / 60, number % 60);
         write(
             &format!(
                 "claude/projects/-home-dev-{}/s{number:04}.jsonl",
@@ -22,7 +23,7 @@ fn write_logs(home: &Path, count: usize) -> Roots {
             ),
             format!(
                 r#"{{"type":"user","message":{{"role":"user","content":"{prompt}"}},"uuid":"user-{number}","timestamp":"{time}","entrypoint":"cli","cwd":"/home/dev/x"}}
-{{"type":"assistant","parentUuid":"user-{number}","message":{{"id":"msg_{number}","model":"m","content":[{{"type":"text","text":"{answer}"}}]}},"uuid":"assistant-{number}","timestamp":"{time}"}}
+{{"type":"assistant","parentUuid":"user-{number}","message":{{"id":"msg_{number}","model":"m","content":[{{"type":"text","text":"{answer}"}}]}},"uuid":"assistant-{number}","timestamp":"{later}"}}
 {{"type":"no-such-kind"}}
 torn {{
 "#
@@ -34,7 +35,7 @@ torn {{
             format!(
                 r#"{{"timestamp":"{time}","type":"session_meta","payload":{{"id":"{id}","cwd":"/home/dev/x","source":"cli","base_instructions":"long"}}}}
 {{"timestamp":"{time}","type":"event_msg","payload":{{"type":"user_message","message":"{prompt}"}}}}
-{{"timestamp":"{time}","type":"event_msg","payload":{{"type":"agent_message","message":"{answer}"}}}}
+{{"timestamp":"{later}","type":"event_msg","payload":{{"type":"agent_message","message":"{answer}"}}}}
 "#
             ),
         );
@@ -43,7 +44,7 @@ torn {{
             format!(
                 r#"{{"type":"session","id":"p{number:04}","cwd":"/home/dev/x","timestamp":"{time}"}}
 {{"type":"message","id":"1","timestamp":"{time}","message":{{"role":"user","content":"{prompt}"}}}}
-{{"type":"message","id":"2","parentId":"1","timestamp":"{time}","message":{{"role":"assistant","content":[{{"type":"text","text":"{answer}"}}],"stopReason":"error","errorMessage":"{answer}"}}}}
+{{"type":"message","id":"2","parentId":"1","timestamp":"{later}","message":{{"role":"assistant","content":[{{"type":"text","text":"{answer}"}}],"stopReason":"error","errorMessage":"{answer}"}}}}
 "#
             ),
         );
@@ -52,7 +53,7 @@ torn {{
             format!(
                 r#"{{"sessionId":"g{number:04}","startTime":"{time}"}}
 {{"id":"1","type":"user","timestamp":"{time}","content":"{prompt}"}}
-{{"id":"2","type":"gemini","timestamp":"{time}","content":"{answer}"}}
+{{"id":"2","type":"gemini","timestamp":"{later}","content":"{answer}"}}
 "#
             ),
         );

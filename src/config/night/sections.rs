@@ -75,7 +75,8 @@ impl Homes {
             .filter(|known| known.info().agent == source)
             .flat_map(|known| {
                 // Without a home a variable can still name an absolute folder.
-                known.default_roots(home.as_deref().unwrap_or(Path::new("")), &variable)
+                let home = home.as_deref().unwrap_or(Path::new(""));
+                known.default_roots(std::env::consts::OS, home, &variable)
             })
             .filter(|root| home.is_some() || root.is_absolute())
             .collect()

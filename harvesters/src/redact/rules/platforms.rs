@@ -45,7 +45,7 @@ pub(super) const PLATFORMS: &[Rule] = &[
         ..row(
             "openai-key",
             &["sk-"],
-            r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{12,}|\bsk-[A-Za-z0-9_]{20,}(?:-[A-Za-z0-9_]+)*|\bsk-[A-Za-z_-]{0,40}[0-9][A-Za-z0-9_-]{8,}",
+            r"\bsk-(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{12,}|\bsk-[A-Za-z0-9_]{16,}(?:-[A-Za-z0-9_]+)*|\bsk-[A-Za-z_-]{0,40}[0-9][A-Za-z0-9_-]{8,}",
             "sk-proj-FAKEFAKEFAKEFAKEFAKEFAKE",
             "a risk-averse task-list",
         )
@@ -145,7 +145,7 @@ pub(super) const PLATFORMS: &[Rule] = &[
     row(
         "google-api-key",
         &["aiza"],
-        r"\bAIza[0-9A-Za-z_-]{30,}",
+        r"\bAIza[0-9A-Za-z_-]{20,}",
         "AIzaFAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKE000",
         "AIza",
     ),

@@ -115,7 +115,8 @@ pub(super) const SHAPES: &[Rule] = &[
     row(
         "pgpass",
         &[":5432:", ":*:"],
-        r"(?m)^[^\s:#]+:(?:\d{2,5}|\*):[^\s:]+:[^\s:]+:(?P<v>\S{3,})$",
+        // A line of the file, or one quoted in a text.
+        r#"(?m)(?:^[^\s:#]+:(?:\d{2,5}|\*)|[\s"'`(/][^\s:#"'`(/]+:(?:5432|\*)):[^\s:]+:[^\s:]+:(?P<v>[^\s"'`]{3,})"#,
         "db.example.com:5432:shop:app:fake-pass-1",
         "localhost:5432:",
     ),
