@@ -244,7 +244,7 @@ async fn a_run_is_not_continued_on_other_items() {
     assert_eq!(ran.code, Some(1));
     assert!(
         ran.stderr
-            .contains("[4, 4, 4] of train, val and test then, [4, 4, 1] now"),
+            .contains("the items ([4, 4, 4] of train, val and test → [4, 4, 1])"),
         "{}",
         ran.stderr
     );

@@ -56,25 +56,18 @@ impl Provenance {
         }
     }
 
-    /// Refuses a run directory that was made with something else.
-    pub(super) fn check(&self, out_root: &Path) -> Result<(), Failure> {
-        let mut changed = Vec::new();
-        if let Some(before) = read(&out_root.join(CONFIG))? {
-            changed.extend(changed_keys(&before, &self.config));
-        }
-        if let Some(before) = read(&out_root.join(REST))? {
-            changed.extend(self.rest.changes_since(&before));
-        }
-        if changed.is_empty() {
-            return Ok(());
-        }
-        let message = format!(
-            "{} was made with something else: {}",
-            out_root.display(),
-            changed.join(", ")
-        );
-        let hint = "use another --out-root, or --resume=force to go on with what is given now";
-        Err(Failure::new(ExitStatus::Situation, message).hint(hint))
+    /// Refuses a run directory that was made with another configuration.
+    pub(super) fn check_config(&self, out_root: &Path) -> Result<(), Failure> {
+        let before: Option<Value> = read(&out_root.join(CONFIG))?;
+        let changed = before.map(|before| changed_keys(&before, &self.config));
+        refuse(out_root, &changed.unwrap_or_default())
+    }
+
+    /// Refuses a run directory that was made with another program, other prompts or other items.
+    pub(super) fn check_rest(&self, out_root: &Path) -> Result<(), Failure> {
+        let before: Option<Record> = read(&out_root.join(REST))?;
+        let changed = before.map(|before| self.rest.changes_since(&before));
+        refuse(out_root, &changed.unwrap_or_default())
     }
 
     /// Records this in a run directory.
@@ -103,6 +96,19 @@ impl Record {
         }
         changes
     }
+}
+
+fn refuse(out_root: &Path, changed: &[String]) -> Result<(), Failure> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} was made with something else: {}",
+        out_root.display(),
+        changed.join(", ")
+    );
+    let hint = "use another --out-root, or --resume=force to go on with what is given now";
+    Err(Failure::new(ExitStatus::Situation, message).hint(hint))
 }
 
 /// The JSON in a file; none when there is no file.

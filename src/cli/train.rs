@@ -71,10 +71,15 @@ pub(super) async fn run(context: &Context, args: Args) -> Result<ExitStatus, Fai
         .map_err(|e| Failure::situation(&e))?;
     let config = &plan.config;
     let provenance = Provenance::of(&plan);
-    if args.resume != Some(Resume::Force) {
-        provenance.check(&out_root)?;
+    let forced = args.resume == Some(Resume::Force);
+    if !forced {
+        provenance.check_config(&out_root)?;
     }
+    // A cut says best what is wrong with its data.
     plan.keep_split()?;
+    if !forced {
+        provenance.check_rest(&out_root)?;
+    }
     let run = RunDir::open(&out_root).map_err(|e| Failure::situation(&e))?;
     let state = run
         .load()
