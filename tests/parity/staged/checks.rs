@@ -87,21 +87,6 @@ pub(in super::super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool
             let text = input["text"].as_str().unwrap_or_default();
             skillopt_staging::has_hidden(text) || text.contains(['\n', '\t'])
         }
-        "staged_other_digits" => !input["versions"].to_string().is_ascii(),
-        "staged_ascii_versions" => {
-            let ascii = |versions: &Value| -> Vec<String> {
-                let texts = versions
-                    .as_array()
-                    .into_iter()
-                    .flatten()
-                    .filter_map(Value::as_str);
-                texts
-                    .filter(|text| text.is_ascii())
-                    .map(str::to_owned)
-                    .collect()
-            };
-            ascii(ours) == ascii(expected)
-        }
         "staged_not_taken" => ours.get("error").is_some(),
         "staged_lock_ok" => ours == &json!({"ok": true}),
         "staged_not_read" => ours == &json!({"read": false}),

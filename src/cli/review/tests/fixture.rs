@@ -149,8 +149,7 @@ pub(super) fn draft(name: &str, path: &Path, edits: &[(&str, &str, &str)]) -> Dr
                 project: "/home/sam/src/orchard".to_owned(),
                 date: "2026-11-18".to_owned(),
                 quote: "That's not done until the tests ran.\nRun them \u{1b}[31mnow".to_owned(),
-                file: Some("/home/sam/.claude/projects/-src-orchard/3fa6c69d.jsonl".into()),
-                offset: Some(5120),
+                ..Evidence::default()
             }],
         })
         .collect();
@@ -198,7 +197,7 @@ pub(super) fn draft(name: &str, path: &Path, edits: &[(&str, &str, &str)]) -> Dr
             not_measured: 1,
             items: vec![
                 item(
-                    "task_1",
+                    "a",
                     "Get rid of the clippy warning about the needless borrow in parse.rs.",
                     Some(0.15),
                     Some(0.975),
