@@ -87,6 +87,10 @@ pub(in super::super) fn holds(name: &str, vector: &Vector, ours: &Value) -> bool
             let text = input["text"].as_str().unwrap_or_default();
             skillopt_staging::has_hidden(text) || text.contains(['\n', '\t'])
         }
+        "staged_state_of_original" => {
+            let counts = |operation: &Value| operation["op"] == "begin_night";
+            !input["file"].is_null() || !list(input, "ops").any(counts)
+        }
         "staged_not_taken" => ours.get("error").is_some(),
         "staged_lock_ok" => ours == &json!({"ok": true}),
         "staged_not_read" => ours == &json!({"read": false}),

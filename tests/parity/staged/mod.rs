@@ -10,6 +10,7 @@ mod crash;
 mod fault;
 mod home;
 mod layout;
+mod nights;
 mod outcome;
 mod place;
 mod records;
@@ -50,5 +51,7 @@ pub(super) const GROUPS: &[Group] = &[
         records::recorded_quoting,
     ),
     outcome_group("staging/cli_sessions", sessions::run, sessions::recorded),
+    outcome_group("staging/fanout", nights::fanout, nights::recorded_fanout),
+    outcome_group("staging/state", nights::state, nights::recorded_state),
     group("staging/json_safe", records::json_safe),
 ];
