@@ -11,8 +11,8 @@ use crate::session::{
 };
 
 use super::Index;
+use super::fact::{CompactedBy, Fact, Format, Line, Teller, Tokens};
 use super::files::{ThreadFiles, Threads};
-use super::line::{CompactedBy, Fact, Format, Line, Teller, Tokens};
 use super::thread::{Marked, Thread};
 use super::work::Work;
 

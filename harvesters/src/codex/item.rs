@@ -7,7 +7,7 @@ use crate::session::CallStatus;
 
 use super::call::{milliseconds, unwrapped_words};
 use super::content;
-use super::line::{CommandItem, CompactedBy, Fact, Teller};
+use super::fact::{CommandItem, CompactedBy, Fact, Teller};
 
 /// Reads an `item_completed` event.
 pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {

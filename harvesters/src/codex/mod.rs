@@ -12,6 +12,7 @@
 mod build;
 mod call;
 mod content;
+mod fact;
 mod files;
 mod item;
 mod line;

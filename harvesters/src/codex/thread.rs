@@ -8,8 +8,9 @@ use crate::node::{Json, Node, Skip};
 use crate::redact::Door;
 use crate::report::Report;
 
+use super::fact::{Fact, Line, Meta};
 use super::files::{RolloutFile, ThreadFiles, Threads};
-use super::line::{self, Fact, Line, Meta};
+use super::line;
 
 /// A thread, read.
 pub(super) struct Thread {

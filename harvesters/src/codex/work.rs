@@ -8,7 +8,7 @@ use crate::path::absolute;
 use crate::session::{CallStatus, CommandRun, IncidentKind, ToolCall};
 
 use super::call::{RawCall, RawOutput, Script};
-use super::line::{CommandItem, Fact};
+use super::fact::{CommandItem, Fact};
 
 use super::script;
 use super::thread::Marked;
