@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::assemble::{Assembler, CallResult, Spot, started_call};
+use crate::assemble::{Assembler, CallResult, Spot, given_call};
 use crate::clock;
 use crate::database::{self, Database};
 use crate::harvest::Run;
@@ -21,7 +21,7 @@ use crate::node::{Json, Node};
 use crate::noise;
 use crate::redact::Door;
 use crate::report::SkipReason;
-use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
+use crate::session::{Agent, CallStatus, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
 
@@ -199,13 +199,8 @@ fn call(assembler: &mut Assembler<'_>, id: &str, name: &str, arguments: Node<'_>
             crate::path::absolute(&door.note(path), project)
         });
     let call = ToolCall {
-        arguments: door.arguments(arguments),
-        command: command.map(|line| CommandRun {
-            text: door.command(line),
-            ..CommandRun::default()
-        }),
         edits: path.into_iter().collect(),
-        ..started_call(id, &door.note(name), spot)
+        ..given_call(id, name, arguments, command, door, spot)
     };
     assembler.call(call, None);
 }

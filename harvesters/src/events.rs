@@ -3,14 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::assemble::{Assembler, CallResult, Spot, started_call};
+use crate::assemble::{Assembler, CallResult, Spot, given_call};
 use crate::clock;
 use crate::node::{Json, Node};
 use crate::redact::Door;
 use crate::report::Report;
 use crate::session::{
-    Agent, CallStatus, CommandRun, IncidentKind, Place, PromptKind, Session, SkillTrigger,
-    ToolCall, Usage,
+    Agent, CallStatus, IncidentKind, Place, PromptKind, Session, SkillTrigger, Usage,
 };
 
 /// Tools that run a command line.
@@ -251,14 +250,7 @@ impl<'a> Teller<'a> {
             .get("command")
             .text()
             .filter(|_| SHELLS.contains(&name));
-        let call = ToolCall {
-            arguments: door.arguments(arguments),
-            command: command.map(|line| CommandRun {
-                text: door.command(line),
-                ..CommandRun::default()
-            }),
-            ..started_call(id, &door.note(name), spot)
-        };
+        let call = given_call(id, name, arguments, command, door, spot);
         self.assembler.call(call, None);
     }
 

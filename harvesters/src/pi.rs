@@ -9,15 +9,14 @@ use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use crate::assemble::{Assembler, CallResult, Spot, started_call};
+use crate::assemble::{Assembler, CallResult, Spot, given_call, started_call};
 use crate::clock;
 use crate::harvest::Run;
 use crate::node::{Json, Node, Skip};
 use crate::noise;
 use crate::report::SkipReason;
 use crate::session::{
-    Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, ToolCall,
-    Usage,
+    Agent, CallStatus, IncidentKind, Origin, Place, PromptKind, Session, ToolCall, Usage,
 };
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
@@ -279,14 +278,7 @@ impl Teller<'_> {
         let command = (name == "bash")
             .then(|| arguments.get("command").text())
             .flatten();
-        let call = ToolCall {
-            arguments: door.arguments(arguments),
-            command: command.map(|line| CommandRun {
-                text: door.command(line),
-                ..CommandRun::default()
-            }),
-            ..started_call(id, &door.note(name), spot)
-        };
+        let call = given_call(id, name, arguments, command, door, spot);
         self.assembler.call(call, None);
     }
 

@@ -12,12 +12,13 @@ use std::collections::HashMap;
 
 use jiff::Timestamp;
 
+use crate::node::Node;
 use crate::noise;
 use crate::outcome;
 use crate::redact::Door;
 use crate::session::{
-    Answer, CallStatus, Incident, IncidentKind, MachineText, ModelUse, Place, Prompt, PromptKind,
-    SESSION_FORMAT, Session, SkillTrigger, SkillUse, ToolCall, Turn, TurnEnd,
+    Answer, CallStatus, CommandRun, Incident, IncidentKind, MachineText, ModelUse, Place, Prompt,
+    PromptKind, SESSION_FORMAT, Session, SkillTrigger, SkillUse, ToolCall, Turn, TurnEnd,
 };
 
 use settle::{feedback_of, is_empty, note_skill_reads, part_inherited, settle};
@@ -47,6 +48,26 @@ pub(crate) fn started_call(id: &str, name: &str, spot: Spot) -> ToolCall {
         at: spot.at,
         place: spot.place,
         ..ToolCall::default()
+    }
+}
+
+/// A call with what it was given, through the door; `command` is the line that it runs, for
+/// tools that run one.
+pub(crate) fn given_call(
+    id: &str,
+    name: &str,
+    arguments: Node<'_>,
+    command: Option<&str>,
+    door: Door<'_>,
+    spot: Spot,
+) -> ToolCall {
+    ToolCall {
+        arguments: door.arguments(arguments),
+        command: command.map(|line| CommandRun {
+            text: door.command(line),
+            ..CommandRun::default()
+        }),
+        ..started_call(id, &door.note(name), spot)
     }
 }
 
