@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::Redactor;
-use crate::node::{Json, Node};
+use crate::node::{Node, View};
 
 /// How long texts may be that are kept, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -100,29 +100,29 @@ impl Door<'_> {
     /// A tool's arguments. Long members are cut first to what can matter, so that a
     /// written file of megabytes is not redacted for the sake of 500 characters.
     pub(crate) fn arguments(self, raw: Node<'_>) -> String {
-        let text = match raw.value() {
-            None | Some(Json::Null) => return String::new(),
-            Some(Json::Text(text)) => return self.head(text.trim(), self.limits.arguments),
-            Some(value) => self.brief(value, 0).to_string(),
+        let text = match raw.view() {
+            View::Null => return String::new(),
+            View::Text(text) => return self.head(text.trim(), self.limits.arguments),
+            _ => self.brief(raw, 0).to_string(),
         };
         cut(&text, self.limits.arguments).to_owned()
     }
 
     /// The value with redacted, shortened texts.
-    fn brief(self, value: &Json<'_>, depth: usize) -> Value {
+    fn brief(self, value: Node<'_>, depth: usize) -> Value {
         const DEEPEST: usize = 4;
         const MOST_ITEMS: usize = 12;
-        match value {
-            Json::Text(text) => Value::String(self.head(text, self.limits.arguments)),
-            Json::List(_) | Json::Object(_) if depth >= DEEPEST => Value::String("…".to_owned()),
-            Json::List(items) => items
-                .iter()
+        match value.view() {
+            View::Text(text) => Value::String(self.head(text, self.limits.arguments)),
+            View::List | View::Object if depth >= DEEPEST => Value::String("…".to_owned()),
+            View::List => value
+                .list()
                 .take(MOST_ITEMS)
                 .map(|item| self.brief(item, depth + 1))
                 .collect(),
-            Json::Object(members) => Value::Object(
-                members
-                    .iter()
+            View::Object => Value::Object(
+                value
+                    .members()
                     .take(MOST_ITEMS)
                     .map(|(key, member)| {
                         let member = self.brief(member, depth + 1);
@@ -136,10 +136,10 @@ impl Door<'_> {
                     })
                     .collect(),
             ),
-            Json::Null => Value::Null,
-            Json::Bool(flag) => Value::Bool(*flag),
-            Json::Int(number) => Value::from(*number),
-            Json::Float(number) => Value::from(*number),
+            View::Null => Value::Null,
+            View::Bool(flag) => Value::Bool(flag),
+            View::Int(number) => Value::from(number),
+            View::Float(number) => Value::from(number),
         }
     }
 
