@@ -372,6 +372,31 @@ impl<'a> Place<'a> {
         }
     }
 
+    /// The last member of that name.
+    fn member(self, key: &str) -> Option<Self> {
+        let Entry::Object(end) = self.entry() else {
+            return None;
+        };
+        let mut found = None;
+        let mut name = self.at(self.at + 1);
+        while name.at < end {
+            let member = self.at(name.at + 1);
+            if name.is_text(key) {
+                found = Some(member);
+            }
+            name = self.at(member.next());
+        }
+        found
+    }
+
+    /// Whether it is this text. Most are not, and that is seen by their length.
+    fn is_text(self, text: &str) -> bool {
+        match self.entry() {
+            Entry::Read(span) | Entry::Built(span) if span.length as usize != text.len() => false,
+            _ => self.str() == Some(text),
+        }
+    }
+
     fn str(self) -> Option<&'a str> {
         match self.entry() {
             Entry::Read(span) => Some(span.of(self.text)),
@@ -426,10 +451,7 @@ impl<'a> Node<'a> {
     /// The member of that name, the last one if there are several; missing when this is
     /// no object.
     pub(crate) fn get(self, key: &str) -> Node<'a> {
-        self.members()
-            .filter(|(name, _)| *name == key)
-            .last()
-            .map_or(Node(None), |(_, member)| member)
+        Node(self.0.and_then(|place| place.member(key)))
     }
 
     /// The member at the end of a path of names.
