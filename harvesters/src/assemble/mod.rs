@@ -342,15 +342,15 @@ impl<'a> Assembler<'a> {
 
     /// A skill was used.
     pub(crate) fn skill(&mut self, name: &Redacted, trigger: SkillTrigger, place: Place) {
-        let name = name.part(|name| name.trim_start_matches('/'));
+        let plain = name.trim_start_matches('/');
         if self.inherited
-            || name.is_empty()
-            || self.session.skills.iter().any(|skill| skill.name == name)
+            || plain.is_empty()
+            || self.session.skills.iter().any(|skill| skill.name == plain)
         {
             return;
         }
         self.session.skills.push(SkillUse {
-            name,
+            name: name.part(|name| name.trim_start_matches('/')),
             trigger,
             place,
         });

@@ -129,12 +129,6 @@ impl Borrow<str> for Redacted {
     }
 }
 
-impl From<Redacted> for String {
-    fn from(text: Redacted) -> String {
-        text.0
-    }
-}
-
 impl fmt::Display for Redacted {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.0, formatter)
