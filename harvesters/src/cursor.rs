@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::harvest::Run;
-use crate::node::{Json, Node, keep_all};
+use crate::node::{Json, Node, Scalar, keep_all};
 use crate::noise;
 use crate::redact::Redacted;
 use crate::report::SkipReason;
@@ -147,7 +147,7 @@ fn session(
     } else {
         log.each_record(keep_all, &mut run.report, |offset, record, _| {
             records += 1;
-            teller.record(Node::of(&record), offset);
+            teller.record(record, offset);
         });
     }
     run.close(log);
@@ -173,8 +173,9 @@ fn session(
 /// turned back.
 fn trusted(project: &Path) -> Option<String> {
     let text = small(&project.join(TRUST), 64 * 1024)?;
-    let value: Json<'_> = serde_json::from_str(&text).ok()?;
-    Node::of(&value)
+    let value = Json::parse(&text).ok()?;
+    value
+        .node()
         .get("workspacePath")
         .text()
         .filter(|path| path.starts_with('/') || path.get(1..2) == Some(":"))
@@ -335,9 +336,8 @@ impl Teller<'_> {
                 let members = lines
                     .iter()
                     .filter_map(|line| line.trim_start().split_once(": "))
-                    .map(|(key, value)| (Cow::Borrowed(key), Json::Text(Cow::Borrowed(value))))
-                    .collect();
-                self.call(name, Node::of(&Json::Object(members)), spot);
+                    .map(|(key, value)| (key, Scalar::Text(Cow::Borrowed(value))));
+                self.call(name, Json::object(members).node(), spot);
             }
             Block::Thinking | Block::Result => {}
         }

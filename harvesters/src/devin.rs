@@ -101,7 +101,7 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     let document = log.whole_document(run.options.limits.line, &mut run.report);
     run.close(log);
     let document = document?;
-    let document = Node::of(&document);
+    let document = document.node();
     let schema = document.get("schema_version").text();
     if schema.is_some_and(|schema| !schema.starts_with("ATIF")) {
         run.report.unknown_kind(Agent::Devin, "schema");
@@ -182,10 +182,8 @@ fn count(assembler: &mut Assembler<'_>, metrics: Node<'_>) {
 
 fn call(assembler: &mut Assembler<'_>, id: &str, name: &str, arguments: Node<'_>, spot: Spot) {
     let door = assembler.door;
-    let parsed: Option<Json<'_>> = arguments
-        .str()
-        .and_then(|text| serde_json::from_str(text).ok());
-    let arguments = parsed.as_ref().map_or(arguments, Node::of);
+    let parsed = arguments.str().and_then(|text| Json::parse(text).ok());
+    let arguments = parsed.as_ref().map_or(arguments, Json::node);
     let command = arguments
         .get("command")
         .text()
@@ -252,7 +250,7 @@ fn stored(
     }
     for row in &rows {
         run.report.records += 1;
-        let row = Node::of(row);
+        let row = row.node();
         let Some(id) = row.get("id").text() else {
             continue;
         };
@@ -320,7 +318,7 @@ fn stored_session(
     let order = ["row_id", "created_at"];
     let mut links = Vec::new();
     database.rows("message_nodes", of_session, &order, |row| {
-        let row = Node::of(&row);
+        let row = row.node();
         if let Some(node) = row.get("node_id").int() {
             let parent = row.get("parent_node_id").int();
             links.push(Link { node, parent });
@@ -329,7 +327,7 @@ fn stored_session(
     let live = live(&links, row.get("main_chain_id").int());
     let model = row.get("model").text();
     database.rows("message_nodes", of_session, &order, |row| {
-        let row = Node::of(&row);
+        let row = row.node();
         let is_live = row
             .get("node_id")
             .int()
@@ -339,8 +337,8 @@ fn stored_session(
             at: clock::time(row.get("created_at")),
         };
         let message = row.get("chat_message").str().unwrap_or_default();
-        let message: Json<'_> = serde_json::from_str(message).unwrap_or(Json::Null);
-        tell(&mut assembler, Node::of(&message), is_live, model, spot);
+        let message = Json::parse(message).unwrap_or_default();
+        tell(&mut assembler, message.node(), is_live, model, spot);
     })?;
     Ok(noise::of_prompts(assembler.finish()))
 }

@@ -68,8 +68,7 @@ impl<'a> Teller<'a> {
     }
 
     /// One event.
-    pub(crate) fn tell(&mut self, offset: u64, event: &Json<'_>, report: &mut Report) {
-        let event = Node::of(event);
+    pub(crate) fn tell(&mut self, offset: u64, event: Node<'_>, report: &mut Report) {
         let kind = event.get("type").str().unwrap_or_default();
         let data = event.get("data");
         let spot = Spot {
@@ -236,10 +235,8 @@ impl<'a> Teller<'a> {
     fn call(&mut self, id: &str, name: &str, arguments: Node<'_>, spot: Spot) {
         let door = self.assembler.door;
         // Some releases write the arguments as JSON in a string.
-        let parsed: Option<Json<'_>> = arguments
-            .str()
-            .and_then(|text| serde_json::from_str(text).ok());
-        let arguments = parsed.as_ref().map_or(arguments, Node::of);
+        let parsed = arguments.str().and_then(|text| Json::parse(text).ok());
+        let arguments = parsed.as_ref().map_or(arguments, Json::node);
         let path = ["path", "filePath", "file_path"]
             .into_iter()
             .find_map(|key| arguments.get(key).text());

@@ -83,17 +83,16 @@ struct Chat {
     id: Option<String>,
     started: Option<jiff::Timestamp>,
     sub_agent: bool,
-    messages: Vec<(u64, Json<'static>)>,
+    messages: Vec<(u64, Json)>,
     /// The fullest copy of each message with tool calls: a checkpoint at resume leaves
     /// the calls of the messages that it repeats out.
-    with_calls: HashMap<String, (u64, Json<'static>)>,
+    with_calls: HashMap<String, (u64, Json)>,
     /// Tokens by message: of dropped messages too.
     tokens: HashMap<String, Usage>,
 }
 
 impl Chat {
-    fn apply(&mut self, offset: u64, record: &Json<'_>) {
-        let node = Node::of(record);
+    fn apply(&mut self, offset: u64, node: Node<'_>) {
         let set = node.get("$set");
         if set.is_object() {
             self.header(set);
@@ -129,12 +128,12 @@ impl Chat {
     fn position(&self, id: &str) -> Option<usize> {
         self.messages
             .iter()
-            .position(|(_, message)| Node::of(message).get("id").str() == Some(id))
+            .position(|(_, message)| message.node().get("id").str() == Some(id))
     }
 
     /// Inserts a message or replaces the one of its id.
     fn put(&mut self, offset: u64, message: Node<'_>) {
-        let (Some(id), Some(value)) = (message.get("id").text(), message.value()) else {
+        let Some(id) = message.get("id").text() else {
             return;
         };
         if let Some(usage) = usage_of(message) {
@@ -142,13 +141,13 @@ impl Chat {
         }
         if message.get("toolCalls").list().next().is_some() {
             self.with_calls
-                .insert(id.to_owned(), (offset, value.clone().into_owned()));
+                .insert(id.to_owned(), (offset, message.to_json()));
         }
         let fullest = self
             .with_calls
             .get(id)
             .cloned()
-            .unwrap_or_else(|| (offset, value.clone().into_owned()));
+            .unwrap_or_else(|| (offset, message.to_json()));
         match self.position(id) {
             Some(at) => self.messages[at] = fullest,
             None => self.messages.push(fullest),
@@ -180,11 +179,11 @@ fn session(file: &Found, root: &Path, run: &mut Run<'_>) -> Option<Session> {
     {
         let document = log.whole_document(run.options.limits.line, &mut run.report);
         if let Some(document) = document {
-            chat.apply(0, &document);
+            chat.apply(0, document.node());
         }
     } else {
         log.each_record(keep_all, &mut run.report, |offset, record, _| {
-            chat.apply(offset, &record)
+            chat.apply(offset, record)
         });
     }
     run.close(log);
@@ -210,11 +209,11 @@ fn session(file: &Found, root: &Path, run: &mut Run<'_>) -> Option<Session> {
     facts.ended = chat
         .messages
         .iter()
-        .filter_map(|(_, message)| clock::time(Node::of(message).get("timestamp")))
+        .filter_map(|(_, message)| clock::time(message.node().get("timestamp")))
         .max()
         .or(chat.started);
     for (offset, message) in &chat.messages {
-        tell(&mut assembler, Node::of(message), *offset);
+        tell(&mut assembler, message.node(), *offset);
     }
     assembler.session.usage = chat.tokens.values().copied().reduce(|sum, usage| Usage {
         input: sum.input.saturating_add(usage.input),
@@ -252,8 +251,9 @@ fn project_of(file: &Found, root: &Path) -> Option<String> {
     }
     let slug = folder.file_name()?.to_str()?;
     let text = small(&root.join("projects.json"))?;
-    let projects: Json<'_> = serde_json::from_str(&text).ok()?;
-    Node::of(&projects)
+    let projects = Json::parse(&text).ok()?;
+    projects
+        .node()
         .get("projects")
         .members()
         .find(|(_, name)| name.str() == Some(slug))

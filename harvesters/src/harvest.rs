@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
-use crate::node::{Json, Skip};
+use crate::node::{Json, Node, Skip, Tape};
 use crate::noise;
 use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
@@ -393,13 +393,14 @@ impl OpenLog {
         &mut self,
         skip: Skip,
         report: &mut Report,
-        take: impl FnMut(u64, Json<'_>, &mut Report),
+        take: impl FnMut(u64, Node<'_>, &mut Report),
     ) {
         self.read_into(&mut Alike { skip, take }, report);
     }
 
     /// The same for a reader that decides with each line what it skips.
     pub(crate) fn read_into(&mut self, reader: &mut impl Records, report: &mut Report) {
+        let mut tape = Tape::default();
         loop {
             let mut findings = Findings {
                 report,
@@ -408,19 +409,15 @@ impl OpenLog {
             let Some(line) = self.lines.next_line(&mut findings) else {
                 return;
             };
-            for record in records::records_of(&line, reader.skip(line.bytes), &mut findings) {
-                findings.report.records += 1;
-                reader.take(line.offset, record, findings.report);
-            }
+            let skip = reader.skip(line.bytes);
+            records::each_of(&line, skip, &mut tape, &mut findings, |record, report| {
+                reader.take(line.offset, record, report);
+            });
         }
     }
 
     /// Reads a log that is one JSON document, up to `cap` bytes.
-    pub(crate) fn whole_document(
-        &mut self,
-        cap: usize,
-        report: &mut Report,
-    ) -> Option<Json<'static>> {
+    pub(crate) fn whole_document(&mut self, cap: usize, report: &mut Report) -> Option<Json> {
         let mut findings = Findings {
             report,
             file: &self.path,
@@ -437,7 +434,7 @@ pub(crate) trait Records {
     fn skip(&self, line: &[u8]) -> Skip;
 
     /// Takes a record and its offset.
-    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report);
+    fn take(&mut self, offset: u64, record: Node<'_>, report: &mut Report);
 }
 
 /// Takes all records in the same way.
@@ -446,12 +443,12 @@ struct Alike<F> {
     take: F,
 }
 
-impl<F: FnMut(u64, Json<'_>, &mut Report)> Records for Alike<F> {
+impl<F: FnMut(u64, Node<'_>, &mut Report)> Records for Alike<F> {
     fn skip(&self, _: &[u8]) -> Skip {
         self.skip
     }
 
-    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+    fn take(&mut self, offset: u64, record: Node<'_>, report: &mut Report) {
         (self.take)(offset, record, report);
     }
 }

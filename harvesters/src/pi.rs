@@ -65,12 +65,12 @@ impl Source for Pi {
 /// An entry of the tree and where it stands.
 struct Entry {
     offset: u64,
-    value: Json<'static>,
+    value: Json,
 }
 
 impl Entry {
     fn node(&self) -> Node<'_> {
-        Node::of(&self.value)
+        self.value.node()
     }
 }
 
@@ -78,17 +78,15 @@ impl Entry {
 fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     let door = run.door();
     let mut log = run.open(file)?;
-    let mut header = Json::Null;
+    let mut header = None;
     let mut entries = Vec::new();
     log.each_record(PICTURES, &mut run.report, |offset, record, _| {
-        if Node::of(&record).get("type").str() == Some("session") {
-            if header == Json::Null {
-                header = record.into_owned();
-            }
+        if record.get("type").str() == Some("session") {
+            header.get_or_insert_with(|| record.to_json());
         } else {
             entries.push(Entry {
                 offset,
-                value: record.into_owned(),
+                value: record.to_json(),
             });
         }
     });
@@ -106,7 +104,8 @@ fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     for (entry, live) in entries.iter().zip(live) {
         teller.tell(entry, live);
     }
-    let header = Node::of(&header);
+    let header = header.unwrap_or_default();
+    let header = header.node();
     let usage = teller.usage;
     let facts = &mut teller.assembler.session;
     facts.agent = Agent::Pi;

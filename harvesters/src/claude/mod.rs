@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::harvest::Run;
-use crate::node::{Node, keep_all};
+use crate::node::keep_all;
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
@@ -146,7 +146,7 @@ fn typed_sessions(root: &Path, run: &Run<'_>) -> Option<HashSet<String>> {
     let mut log = run.open_aside(&file)?;
     let mut ids = HashSet::new();
     log.each_record(keep_all, &mut Report::default(), |_, record, _| {
-        if let Some(id) = Node::of(&record).get("sessionId").text() {
+        if let Some(id) = record.get("sessionId").text() {
             ids.insert(id.to_owned());
         }
     });

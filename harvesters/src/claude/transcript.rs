@@ -44,7 +44,7 @@ impl Transcript {
         let mut log = run.open(file)?;
         let mut transcript = Transcript::empty(file.path.clone());
         log.each_record(skipped, &mut run.report, |offset, record, report| {
-            transcript.add(offset, Node::of(&record), door, report);
+            transcript.add(offset, record, door, report);
         });
         let empty = log.lines.offset() == 0;
         run.close(log);

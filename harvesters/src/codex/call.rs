@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::node::{Json, Node};
+use crate::node::{Json, Node, Tape, keep_all};
 use crate::redact::{Door, Redacted};
 use crate::session::CallStatus;
 use regex::Regex;
@@ -69,9 +69,10 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
         .get("arguments")
         .str()
         .or_else(|| item.get("input").str());
-    let parsed: Option<Json<'_>> = text.and_then(|text| serde_json::from_str(text).ok());
-    let arguments = match &parsed {
-        Some(value) if value.is_object() => Node::of(value),
+    let mut tape = Tape::default();
+    let parsed = text.and_then(|text| tape.read(text, keep_all).ok());
+    let arguments = match parsed {
+        Some(value) if value.is_object() => value,
         _ => first_object(item, &["arguments", "input", "action"]),
     };
     let is_shell = SHELL_TOOLS.contains(&name);
@@ -86,9 +87,7 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
             .unwrap_or_default()),
         name: door.note(name),
         arguments: match text {
-            Some(text) if parsed.is_none() => {
-                door.arguments(Node::of(&Json::Text(Cow::Borrowed(text))))
-            }
+            Some(text) if parsed.is_none() => door.arguments(Json::text(text).node()),
             _ => door.arguments(arguments),
         },
         command: line
@@ -205,10 +204,10 @@ pub(super) fn output(item: Node<'_>, door: Door<'_>) -> RawOutput {
     let raw = item.get("output");
     if let Some(text) = raw.str()
         && text.trim_start().starts_with('{')
-        && let Ok(value) = serde_json::from_str::<Json<'_>>(text)
-        && Node::of(&value).get("metadata").value().is_some()
+        && let Ok(value) = Tape::default().read(text, keep_all)
+        && value.get("metadata").is_there()
     {
-        return measured(id, Node::of(&value), door);
+        return measured(id, value, door);
     }
     if raw.get("metadata").is_some() {
         return measured(id, raw, door);

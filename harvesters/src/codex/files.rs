@@ -7,7 +7,7 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::lines;
-use crate::node::{Json, Node};
+use crate::node::Json;
 use crate::redact::Door;
 use crate::report::{Report, SkipReason};
 use crate::stamp::FileMemory;
@@ -248,13 +248,11 @@ fn read_head(path: &Path, door: Door<'_>) -> Head {
     let mut line = Vec::new();
     let reader = std::io::BufReader::with_capacity(USUAL, reader);
     let read = std::io::Read::take(reader, LONGEST).read_until(b'\n', &mut line);
-    let Ok(value) = read
-        .map_err(drop)
-        .and_then(|_| serde_json::from_slice::<Json<'_>>(&line).map_err(drop))
-    else {
+    let text = read.ok().and_then(|_| std::str::from_utf8(&line).ok());
+    let Some(value) = text.and_then(|text| Json::parse(text).ok()) else {
         return Head::default();
     };
-    let meta = Node::of(&value).get("payload");
+    let meta = value.node().get("payload");
     let spawned = meta.at(&["source", "subagent"]);
     Head {
         sub_agent: spawned.is_some() || meta.get("thread_source").str() == Some("subagent"),

@@ -76,9 +76,7 @@ pub(super) fn read(
 fn hash(body: Node<'_>) -> u64 {
     use std::hash::{Hash as _, Hasher as _};
     let mut hasher = std::hash::DefaultHasher::new();
-    if let Some(value) = body.value() {
-        value.hash(&mut hasher);
-    }
+    body.hash(&mut hasher);
     hasher.finish()
 }
 

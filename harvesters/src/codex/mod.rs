@@ -27,7 +27,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::harvest::Run;
-use crate::node::{Node, keep_all};
+use crate::node::keep_all;
 use crate::redact::Redacted;
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
@@ -135,7 +135,6 @@ fn texts_by_id(
     let mut log = run.open_aside(&file)?;
     let mut texts = HashMap::new();
     log.each_record(keep_all, &mut Report::default(), |_, record, _| {
-        let record = Node::of(&record);
         if let (Some(id), Some(text)) = (record.get(id).text(), record.get(text).text()) {
             texts.insert(id.to_owned(), door.note(text));
         }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::harvest::{OpenLog, Records, Run};
-use crate::node::{Json, Node, Skip};
+use crate::node::{Node, Skip};
 use crate::redact::{Door, Redacted};
 use crate::report::Report;
 
@@ -287,14 +287,14 @@ impl Records for FileReader<'_> {
         }
     }
 
-    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+    fn take(&mut self, offset: u64, record: Node<'_>, report: &mut Report) {
         let context = line::Context {
             file: self.file,
             hashed: self.hashed,
             told: &self.told,
             door: self.door,
         };
-        let line = line::read(Node::of(&record), offset, context, report);
+        let line = line::read(record, offset, context, report);
         let told = line.facts.iter().filter_map(Fact::settles);
         self.told.extend(told.cloned());
         let head = line.facts.iter().find_map(|fact| match fact {

@@ -1,7 +1,5 @@
 //! From the state of a chat to a session.
 
-use std::borrow::Cow;
-
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::node::{Json, Node};
@@ -39,17 +37,17 @@ pub(super) fn session(
     let facts = &mut assembler.session;
     let mut note = |name: &str| {
         let value = state.take_member(name);
-        Node::of(&value).text().map(|text| door.note(text))
+        value.node().text().map(|text| door.note(text))
     };
     facts.agent = Agent::CopilotChat;
     facts.id = note("sessionId").unwrap_or_default();
     facts.title = note("customTitle");
     facts.project = project.map(|path| door.note(path));
-    facts.started = clock::time(Node::of(&state.take_member("creationDate")));
-    facts.ended = clock::time(Node::of(&state.take_member("lastMessageDate")));
+    facts.started = clock::time(state.take_member("creationDate").node());
+    facts.ended = clock::time(state.take_member("lastMessageDate").node());
     let mut last = None;
     let requests = state.take_member("requests");
-    for request in Node::of(&requests).list() {
+    for request in requests.node().list() {
         let at = clock::time(request.get("timestamp"));
         let completed = clock::time(request.at(&["modelState", "completedAt"]));
         last = last.max(at).max(completed);
@@ -207,7 +205,7 @@ impl<'s> Teller<'_, '_, 's> {
         let arguments = self.arguments(logged);
         let name = part.get("toolId").str().unwrap_or_default();
         let call = ToolCall {
-            arguments: door.arguments(Node::of(&arguments)),
+            arguments: door.arguments(arguments.node()),
             command: command.map(|line| CommandRun {
                 text: door.command(line),
                 ..CommandRun::default()
@@ -236,18 +234,15 @@ impl<'s> Teller<'_, '_, 's> {
     }
 
     /// The arguments of a call, if the model's record of it has the same id.
-    fn arguments(&self, id: Option<&str>) -> Json<'static> {
+    fn arguments(&self, id: Option<&str>) -> Json {
         let rounds = self.request.at(&["result", "metadata", "toolCallRounds"]);
         let text = rounds
             .list()
             .flat_map(|round| round.get("toolCalls").list())
             .find(|call| id.is_some() && call.get("id").text() == id)
             .and_then(|call| call.get("arguments").text());
-        text.map_or(Json::Null, |text| {
-            serde_json::from_str::<Json<'_>>(text).map_or_else(
-                |_| Json::Text(Cow::Owned(text.to_owned())),
-                Json::into_owned,
-            )
+        text.map_or_else(Json::default, |text| {
+            Json::parse(text).unwrap_or_else(|_| Json::text(text))
         })
     }
 

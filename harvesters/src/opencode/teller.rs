@@ -48,7 +48,7 @@ impl<'a> Teller<'a> {
         session
     }
 
-    pub(super) fn message(&mut self, id: &str, message: Node<'_>, parts: &[Json<'_>]) {
+    pub(super) fn message(&mut self, id: &str, message: Node<'_>, parts: &[Json]) {
         self.dead |= self.undone_from.as_deref() == Some(id);
         let spot = Spot {
             place: Place::default(),
@@ -61,11 +61,11 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn prompt(&mut self, parts: &[Json<'_>], spot: Spot) {
+    fn prompt(&mut self, parts: &[Json], spot: Spot) {
         self.last_call = None;
         let mut texts = Vec::new();
         let mut images = 0;
-        for part in parts.iter().map(Node::of) {
+        for part in parts.iter().map(Json::node) {
             let text = part.get("text").text();
             match (part.get("type").str(), text) {
                 (Some("text"), Some(text)) if part.get("synthetic").is_true() => {
@@ -105,7 +105,7 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn answer(&mut self, message: Node<'_>, parts: &[Json<'_>], spot: Spot) {
+    fn answer(&mut self, message: Node<'_>, parts: &[Json], spot: Spot) {
         self.count(message);
         if self.dead {
             return;
@@ -127,7 +127,7 @@ impl<'a> Teller<'a> {
             .get("finish")
             .text()
             .is_some_and(|how| how != "stop");
-        for part in parts.iter().map(Node::of) {
+        for part in parts.iter().map(Json::node) {
             match part.get("type").str() {
                 Some("text") if !part.get("ignored").is_true() => {
                     let text = part.get("text").str().unwrap_or_default();

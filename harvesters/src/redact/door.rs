@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{Redacted, Redactor};
-use crate::node::{Json, Node};
+use crate::node::{Node, View};
 use crate::path;
 
 /// How long texts may be that are kept, in characters.
@@ -117,28 +117,28 @@ impl Door<'_> {
     /// written file of megabytes is not redacted for the sake of 500 characters.
     pub(crate) fn arguments(self, raw: Node<'_>) -> Redacted {
         let limit = self.limits.arguments;
-        Redacted::by_door(match raw.value() {
-            None | Some(Json::Null) => String::new(),
-            Some(Json::Text(text)) => self.head(text.trim(), limit),
-            Some(value) => cut(&self.brief(value, 0).to_string(), limit).to_owned(),
+        Redacted::by_door(match raw.view() {
+            View::Null => String::new(),
+            View::Text(text) => self.head(text.trim(), limit),
+            _ => cut(&self.brief(raw, 0).to_string(), limit).to_owned(),
         })
     }
 
     /// The value with redacted, shortened texts.
-    fn brief(self, value: &Json<'_>, depth: usize) -> Value {
+    fn brief(self, value: Node<'_>, depth: usize) -> Value {
         const DEEPEST: usize = 4;
         const MOST_ITEMS: usize = 12;
-        match value {
-            Json::Text(text) => Value::String(self.head(text, self.limits.arguments)),
-            Json::List(_) | Json::Object(_) if depth >= DEEPEST => Value::String("…".to_owned()),
-            Json::List(items) => items
-                .iter()
+        match value.view() {
+            View::Text(text) => Value::String(self.head(text, self.limits.arguments)),
+            View::List | View::Object if depth >= DEEPEST => Value::String("…".to_owned()),
+            View::List => value
+                .list()
                 .take(MOST_ITEMS)
                 .map(|item| self.brief(item, depth + 1))
                 .collect(),
-            Json::Object(members) => Value::Object(
-                members
-                    .iter()
+            View::Object => Value::Object(
+                value
+                    .members()
                     .take(MOST_ITEMS)
                     .map(|(key, member)| {
                         let member = self.brief(member, depth + 1);
@@ -152,10 +152,10 @@ impl Door<'_> {
                     })
                     .collect(),
             ),
-            Json::Null => Value::Null,
-            Json::Bool(flag) => Value::Bool(*flag),
-            Json::Int(number) => Value::from(*number),
-            Json::Float(number) => Value::from(*number),
+            View::Null => Value::Null,
+            View::Bool(flag) => Value::Bool(flag),
+            View::Int(number) => Value::from(number),
+            View::Float(number) => Value::from(number),
         }
     }
 
