@@ -16,6 +16,7 @@ use crate::events::Teller;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
@@ -218,7 +219,7 @@ fn stored_session(
         };
         if let Some(text) = turn.get("user_message").text() {
             assembler.prompt(
-                &assembler.door.prompt(text),
+                assembler.door.prompt(text),
                 PromptKind::Typed,
                 0,
                 spot,
@@ -240,7 +241,7 @@ fn stored_session(
             }
         }
         let answer = turn.get("assistant_response").str().unwrap_or_default();
-        assembler.text(&assembler.door.answer(answer), false, Spot::default());
+        assembler.text(assembler.door.answer(answer), false, Spot::default());
     }
     Ok(noise::of_prompts(assembler.finish()))
 }
@@ -261,7 +262,7 @@ fn touching_call(assembler: &Assembler<'_>, row: Node<'_>) -> ToolCall {
             .then_some(path)
             .into_iter()
             .collect(),
-        ..started_call("", &door.note(name), spot)
+        ..started_call(Redacted::EMPTY, door.note(name), spot)
     }
 }
 
@@ -283,6 +284,6 @@ fn command_call(assembler: &Assembler<'_>, row: Node<'_>) -> Option<ToolCall> {
         }),
         result: door.output(row.get("output").str().unwrap_or_default()),
         result_place: Some(Place::default()),
-        ..started_call(id, "", spot)
+        ..started_call(door.id(id), Redacted::EMPTY, spot)
     })
 }

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, CallStatus, CommandRun, Origin, Place, PromptKind, Session, ToolCall, Usage,
@@ -272,22 +273,24 @@ fn tell(assembler: &mut Assembler<'_>, message: Node<'_>, offset: u64) {
             let text = prompt_text(content);
             let text = text.trim();
             if text.starts_with("<session_context>") {
-                assembler.machine_text("context", &door.note(text), spot.place);
+                assembler.machine_text(Redacted::own("context"), &door.note(text), spot.place);
             } else if !text.is_empty() {
-                assembler.prompt(&door.prompt(text), PromptKind::Typed, 0, spot, None);
+                assembler.prompt(door.prompt(text), PromptKind::Typed, 0, spot, None);
             }
         }
         "gemini" => {
             if let Some(model) = message.get("model").text() {
                 assembler.model(&door.note(model));
             }
-            assembler.text(&door.answer(&prompt_text(content)), false, spot);
+            assembler.text(door.answer(&prompt_text(content)), false, spot);
             for call in message.get("toolCalls").list() {
                 tell_call(assembler, call, spot);
             }
         }
         "error" => assembler.failed(&door.note(&prompt_text(content)), spot),
-        "info" if prompt_text(content).contains("cancelled") => assembler.interrupted("", spot),
+        "info" if prompt_text(content).contains("cancelled") => {
+            assembler.interrupted(&Redacted::EMPTY, spot)
+        }
         _ => {}
     }
 }
@@ -313,7 +316,7 @@ fn tell_call(assembler: &mut Assembler<'_>, raw: Node<'_>, spot: Spot) {
     static EXIT: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)^Exit Code: (-?\d{1,10})\s*$").ok());
     let door = assembler.door;
-    let id = raw.get("id").str().unwrap_or_default();
+    let id = door.id(raw.get("id").str().unwrap_or_default());
     let name = raw.get("name").str().unwrap_or_default();
     let arguments = raw.get("args");
     let line = (name == "run_shell_command")
@@ -326,7 +329,7 @@ fn tell_call(assembler: &mut Assembler<'_>, raw: Node<'_>, spot: Spot) {
                 text: door.command(line),
                 ..CommandRun::default()
             }),
-            ..started_call(id, &door.note(name), spot)
+            ..started_call(id.clone(), door.note(name), spot)
         },
         None,
     );
@@ -360,5 +363,5 @@ fn tell_call(assembler: &mut Assembler<'_>, raw: Node<'_>, spot: Spot) {
         duration_ms: None,
         edits,
     };
-    assembler.result(id, result, spot.place);
+    assembler.result(&id, result, spot.place);
 }

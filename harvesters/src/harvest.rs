@@ -81,7 +81,7 @@ impl HarvestOptions {
         if session.origin != Origin::Machine && !session.is_minable() {
             return Err(SkipReason::NoPrompt);
         }
-        if !self.projects.takes(session) {
+        if !self.projects.takes(session, &self.redactor) {
             return Err(SkipReason::OutOfScope);
         }
         match (self.since, session.last_active()) {
@@ -106,7 +106,7 @@ impl HarvestOptions {
 
 /// The version of the readers: counted up when one of them gives another session for the
 /// same file.
-const READERS: u32 = 1;
+const READERS: u32 = 2;
 
 /// What a harvest brought in.
 #[derive(Clone, Debug, Default)]
@@ -173,6 +173,7 @@ pub fn harvest_each(
             break;
         }
     }
+    run.report.redact(&options.redactor);
     Account {
         report: run.report,
         files: run.files,

@@ -28,6 +28,7 @@ use std::path::{Path, PathBuf};
 
 use crate::harvest::Run;
 use crate::node::keep_all;
+use crate::redact::Redacted;
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
@@ -77,7 +78,7 @@ impl Source for Codex {
             typed: texts_by_id(&root.join("history.jsonl"), "session_id", "session_id", run)
                 .map(|ids| ids.into_keys().collect()),
         };
-        let threads = Threads::group(found, &run.options.known, &mut run.report);
+        let threads = Threads::group(found, &run.options.known, run.door(), &mut run.report);
         let changed: Vec<_> = threads
             .sessions()
             .filter(|thread| {
@@ -109,7 +110,7 @@ impl Source for Codex {
 /// What the files beside the rollouts tell.
 struct Index {
     /// Names of threads.
-    titles: Option<HashMap<String, String>>,
+    titles: Option<HashMap<String, Redacted>>,
     /// Threads in which something was typed at a terminal.
     typed: Option<HashSet<String>>,
 }
@@ -121,7 +122,7 @@ fn texts_by_id(
     id: &str,
     text: &str,
     run: &Run<'_>,
-) -> Option<HashMap<String, String>> {
+) -> Option<HashMap<String, Redacted>> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
     if !metadata.is_file() {
         return None;

@@ -4,7 +4,7 @@ use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::node::{Json, Node};
 use crate::noise;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::report::Report;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
 
@@ -96,7 +96,7 @@ impl<'s> Teller<'_, '_, 's> {
         let made = noise::kind_of(text).filter(|_| !text.is_empty());
         if made.is_some() || self.request.get("isSystemInitiated").is_true() {
             self.assembler.machine_text(
-                made.unwrap_or("system"),
+                Redacted::own(made.unwrap_or("system")),
                 &self.assembler.door.note(text),
                 self.spot.place,
             );
@@ -111,7 +111,7 @@ impl<'s> Teller<'_, '_, 's> {
                 false => PromptKind::Typed,
             };
             self.assembler
-                .prompt(&self.assembler.door.prompt(text), kind, 0, self.spot, None);
+                .prompt(self.assembler.door.prompt(text), kind, 0, self.spot, None);
         }
         let parts: Vec<Node<'_>> = self.request.get("response").list().collect();
         if let Some(model) = self
@@ -128,7 +128,7 @@ impl<'s> Teller<'_, '_, 's> {
         self.flush();
         let error = self.request.at(&["result", "errorDetails"]);
         if self.request.get("isCanceled").is_true() {
-            self.assembler.interrupted("", self.spot);
+            self.assembler.interrupted(&Redacted::EMPTY, self.spot);
         } else if error.is_some() {
             let error = error.get("message").str().unwrap_or("error");
             self.assembler
@@ -183,7 +183,7 @@ impl<'s> Teller<'_, '_, 's> {
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.assembler
-            .text(&self.assembler.door.answer(&text), false, self.spot);
+            .text(self.assembler.door.answer(&text), false, self.spot);
     }
 
     /// Ids need not be those of the model's calls, and need not be there.
@@ -191,8 +191,8 @@ impl<'s> Teller<'_, '_, 's> {
         let door = self.assembler.door;
         let logged = part.get("toolCallId").text();
         let id = match logged {
-            Some(id) => id.to_owned(),
-            None => format!("{}-{}", self.spot.place.offset, self.calls),
+            Some(id) => door.id(id),
+            None => door.id(&format!("{}-{}", self.spot.place.offset, self.calls)),
         };
         self.calls += 1;
         let specific = part.get("toolSpecificData");
@@ -210,7 +210,7 @@ impl<'s> Teller<'_, '_, 's> {
                 text: door.command(line),
                 ..CommandRun::default()
             }),
-            ..started_call(&id, &door.note(name), self.spot)
+            ..started_call(id.clone(), door.note(name), self.spot)
         };
         self.assembler.call(call, None);
         let exit_code = specific
@@ -272,7 +272,7 @@ impl<'s> Teller<'_, '_, 's> {
             arguments: path.clone(),
             status: CallStatus::Ok,
             edits: vec![path],
-            ..started_call("", "", self.spot)
+            ..started_call(Redacted::EMPTY, Redacted::EMPTY, self.spot)
         };
         self.assembler.call(call, None);
     }

@@ -1,7 +1,7 @@
 use super::*;
 
 fn passed(command: &str, code: i32, output: &str) -> Option<Option<bool>> {
-    judge(command, Ended::Code(code), output).map(|found| found.passed)
+    judge(command, Ended::Code(code), output, &Redactor::new()).map(|found| found.passed)
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn the_exit_code_counts_only_when_it_is_the_commands_own() {
     assert_eq!(passed("yarn test", 127, "yarn: not found"), None);
     assert_eq!(passed("pytest &", 0, ""), Some(None));
     assert_eq!(
-        judge("pytest", Ended::No, "").and_then(|found| found.passed),
+        judge("pytest", Ended::No, "", &Redactor::new()).and_then(|found| found.passed),
         None
     );
 }
@@ -119,6 +119,7 @@ fn failing_lines_are_kept() {
         "pytest",
         Ended::Code(1),
         "collected 3\nFAILED tests/a.py::test_x - assert 1 == 2\n1 failed, 2 passed",
+        &Redactor::new(),
     )
     .unwrap();
     assert_eq!(
