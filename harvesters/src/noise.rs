@@ -227,4 +227,18 @@ mod tests {
             assert_eq!(kind_of(text), Some(kind), "{text}");
         }
     }
+
+    #[test]
+    fn only_times_in_order_tell_how_short_a_session_was() {
+        let session = |started: &str, ended: &str| Session {
+            started: Some(started.parse().unwrap()),
+            ended: Some(ended.parse().unwrap()),
+            ..Session::default()
+        };
+        let (early, soon) = ("2026-05-01T10:00:00Z", "2026-05-01T10:00:02Z");
+        assert!(is_instant(&session(early, soon), "fix it"));
+        assert!(!is_instant(&session(early, early), "fix it"));
+        assert!(!is_instant(&session(soon, early), "fix it"));
+        assert!(!is_instant(&session(early, soon), &"x".repeat(200)));
+    }
 }

@@ -210,16 +210,21 @@ fn with_marks_of(recorded: &Value, mut ours: Value) -> Value {
             let said = digest[key].as_array_mut().into_iter().flatten();
             for (index, said) in said.enumerate() {
                 let texts = same.and_then(|other| other[key].as_array());
-                let recorded = texts.into_iter().flatten().filter_map(Value::as_str);
+                let recorded: Vec<&str> = texts
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str)
+                    .collect();
                 let Some(ours) = said.as_str() else {
                     continue;
                 };
                 // Others may be missing before it; a mark alone would stand for any text.
-                let mut recorded = recorded.enumerate().filter(|(place, text)| {
-                    let is_told = |text: &str| text.replace(MARK, "").chars().count() > SHORT;
-                    *place == index || is_told(text) && is_told(ours)
-                });
-                if let Some((_, text)) = recorded.find(|(_, text)| differ_by_marks(text, ours)) {
+                let is_told = |text: &&&str| text.replace(MARK, "").chars().count() > SHORT;
+                let at_place = recorded.get(index).into_iter();
+                let elsewhere = recorded.iter().filter(is_told);
+                let elsewhere = elsewhere.filter(|_| is_told(&&ours));
+                let mut recorded = at_place.chain(elsewhere);
+                if let Some(text) = recorded.find(|text| differ_by_marks(text, ours)) {
                     *said = json!(text);
                 }
             }
@@ -311,7 +316,7 @@ fn seen_one(digest: &Value) -> Value {
 }
 
 /// A tool's name as the original writes it; ours stays as logged.
-fn cleaned(name: &str) -> String {
+pub(super) fn cleaned(name: &str) -> String {
     let mut clean = String::new();
     for letter in name.chars() {
         if letter.is_ascii_alphanumeric() || "_.:-".contains(letter) {
@@ -328,4 +333,74 @@ fn instant(text: &str) -> Option<Timestamp> {
     text.parse::<Timestamp>()
         .or_else(|_| format!("{text}Z").parse())
         .ok()
+}
+
+/// Digests as readers with an error would give them, each with what is wrong.
+pub(super) fn spoilt(digests: &Value) -> Vec<(&'static str, Value)> {
+    let Some(session) = digests.as_array().and_then(|digests| digests.first()) else {
+        return Vec::new();
+    };
+    let with = |change: &dyn Fn(&mut Value)| {
+        let mut wrong = digests.clone();
+        change(&mut wrong[0]);
+        wrong
+    };
+    let mut all = vec![
+        (
+            "a prompt of another session",
+            with(&|digest| {
+                digest["user_prompts"][0] = json!("a request that nobody made in this session");
+            }),
+        ),
+        (
+            "a prompt too many",
+            with(&|digest| {
+                let mut prompts = texts(&digest["user_prompts"]);
+                prompts.push("a request that nobody made in this session".to_owned());
+                digest["user_prompts"] = json!(prompts);
+            }),
+        ),
+        (
+            "another project",
+            with(&|digest| {
+                digest["project"] = json!("/home/someone/else");
+            }),
+        ),
+        (
+            "a tool that nobody called",
+            with(&|digest| {
+                digest["tools_used"] = json!(["tool_of_another_session"]);
+            }),
+        ),
+        ("a session too many", {
+            let mut wrong = digests.clone();
+            let mut other = session.clone();
+            other["session"] = json!("projects/p/another.jsonl");
+            other["user_prompts"] = json!(["a request that nobody made in this session"]);
+            wrong.as_array_mut().expect("a list").push(other);
+            wrong
+        }),
+    ];
+    if texts(&session["user_prompts"]).len() > 1 {
+        all.push((
+            "a prompt is lost",
+            with(&|digest| {
+                let mut prompts = texts(&digest["user_prompts"]);
+                prompts.pop();
+                digest["user_prompts"] = json!(prompts);
+            }),
+        ));
+    }
+    if !texts(&session["assistant_finals"]).is_empty() {
+        all.push((
+            "the answers are lost",
+            with(&|digest| {
+                digest["assistant_finals"] = json!([]);
+            }),
+        ));
+    }
+    let mut fewer = digests.clone();
+    fewer.as_array_mut().expect("a list").remove(0);
+    all.push(("a session is lost", fewer));
+    all
 }

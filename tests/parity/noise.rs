@@ -4,7 +4,6 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use jiff::Timestamp;
 use regex::Regex;
 use serde_json::{Value, json};
 
@@ -12,6 +11,7 @@ use skillopt_harvesters::{Agent, HarvestOptions, ProjectScope, Roots, Session, h
 use skillopt_sleep::config::NightConfig;
 
 use super::engine::{refused, text, texts};
+use super::logged::{instant, is_irregular_row};
 use super::{Group, Vector, group};
 
 pub(super) const GROUPS: &[Group] = &[
@@ -172,15 +172,6 @@ fn cursor_slug(vector: &Vector) -> Value {
     json!(names.join(" "))
 }
 
-/// The instant that a text names, as far as people write times: one without an offset is UTC here,
-/// one without seconds is at their beginning.
-fn instant(text: &str) -> Option<Timestamp> {
-    let text = text.replacen(' ', "T", 1);
-    text.parse::<Timestamp>()
-        .or_else(|_| format!("{text}Z").parse())
-        .ok()
-}
-
 /// Whether a text is one of the original's own calls, or its observers'.
 pub(super) fn is_engines(text: &str) -> bool {
     let marks = [
@@ -204,18 +195,8 @@ pub(super) fn is_engines(text: &str) -> bool {
 
 /// Whether the log of a session breaks a rule of its format, so that the original drops it whole.
 pub(super) fn is_irregular(vector: &Vector, session: &str) -> bool {
-    if let Some(sql) = vector.input["sql"].as_str() {
-        // Rows that are no JSON objects, folders and times that are none, tables that are not there.
-        let texts = Regex::new("'((?:[^']|'')*)'").expect("a pattern");
-        let bad_rows = texts.captures_iter(sql).any(|text| {
-            let data = text[1].replace("''", "'");
-            let is_data = data.starts_with(['{', '[']) || data.parse::<u8>().is_ok() || data == "x";
-            is_data && !serde_json::from_str::<Value>(&data).is_ok_and(|value| value.is_object())
-        });
-        // Tables, folders and times that are not there.
-        let no_table = !sql.contains("session_files (") && !sql.contains("TABLE session ");
-        let no_place = Regex::new(r"NULL, '[^/']|, 0, 1[0-9]{12}|1[0-9]{12}, (0|'[^']*'), ");
-        return no_table || bad_rows || no_place.expect("a pattern").is_match(sql);
+    if vector.input.get("sql").is_some() {
+        return is_irregular_row(vector, session);
     }
     let Some(log) = vector.input["files"][session].as_str() else {
         return false;

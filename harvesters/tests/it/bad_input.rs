@@ -329,6 +329,40 @@ fn parents_in_circles_and_out_of_nowhere_are_survived() {
 }
 
 #[test]
+fn a_lost_line_of_a_tree_costs_itself_only() {
+    let entry = |id: &str, parent: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":"{parent}","message":{{"role":"user","content":"{text}"}}}}"#
+        ) + "\n"
+    };
+    let prompts = |version: u8, entries: &[String]| {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("sessions/x/s.jsonl");
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let header = format!(r#"{{"type":"session","id":"s","version":{version}}}"#) + "\n";
+        std::fs::write(path, header + &entries.concat()).unwrap();
+        let roots = Roots::none().with(Agent::Pi, home.path());
+        let found = harvest(&roots, &HarvestOptions::default());
+        let prompts = found.sessions.iter().flat_map(|session| session.prompts());
+        prompts
+            .map(|prompt| prompt.text.as_str().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let lost = [
+        entry("a", "", "first of all"),
+        entry("b", "a", "given up"),
+        entry("c", "a", "instead of that"),
+        entry("e", "d", "and then this"),
+    ];
+    assert_eq!(
+        prompts(3, &lost),
+        ["first of all", "instead of that", "and then this"]
+    );
+    // The first version has no branches, whatever its ids say.
+    assert_eq!(prompts(1, &lost).len(), lost.len());
+}
+
+#[test]
 fn what_has_not_changed_is_not_opened_again() {
     let home = Home::new();
     let first = home.harvest();
