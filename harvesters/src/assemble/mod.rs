@@ -263,6 +263,13 @@ impl<'a> Assembler<'a> {
         }
     }
 
+    /// What a call printed, where its result did not tell.
+    pub(crate) fn add_output(&mut self, id: &str, output: &str) {
+        if let Some(call) = self.call_mut(id).filter(|call| call.result.is_empty()) {
+            output.clone_into(&mut call.result);
+        }
+    }
+
     /// Puts the commands that a script started at the same time, and that were written
     /// down as they ended, into the order of the script.
     pub(crate) fn order_commands(&mut self, script: &str, commands: &[String]) {

@@ -15,6 +15,7 @@ use crate::walk::Found;
 
 use super::results;
 use super::row::{self, Row, RowKind, key};
+use super::user;
 
 /// A file's rows and what its records say about the session as a whole.
 pub(super) struct Transcript {
@@ -86,6 +87,15 @@ impl Transcript {
             .unwrap_or_default()
     }
 
+    /// Whether the release that wrote the file resumed into a copy and had no forks: up to
+    /// 1.0.117. Later ones go on in the same file, and a copy is a fork.
+    pub(super) fn resumes_by_copy(&self) -> bool {
+        const LAST: u32 = 117;
+        let version = self.version.as_deref().unwrap_or_default();
+        let patch = version.strip_prefix("1.0.").map(str::parse::<u32>);
+        matches!(patch, Some(Ok(patch)) if patch <= LAST)
+    }
+
     /// All ids by which a record can be recognised in another file.
     pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
         self.record_ids.iter().chain(&self.message_ids).copied()
@@ -150,17 +160,22 @@ impl Transcript {
         kind: &str,
         door: Door<'_>,
     ) {
+        let parent = record
+            .get("parentUuid")
+            .text()
+            .or_else(|| record.get("logicalParentUuid").text())
+            .map(key);
+        let above = parent.and_then(|id| self.row_of(id));
         let new = Row {
             offset,
             at,
             id: record.get("uuid").text().map(key),
-            parent: record
-                .get("parentUuid")
-                .text()
-                .or_else(|| record.get("logicalParentUuid").text())
-                .map(key),
+            parent,
             sidechain: record.get("isSidechain").is_true(),
-            kind: row::classify(record, kind, door),
+            kind: user::below(
+                above.map(|above| &self.rows[above].kind),
+                row::classify(record, kind, door),
+            ),
         };
         if let RowKind::Assistant(message) = &new.kind
             && let Some(id) = message.id

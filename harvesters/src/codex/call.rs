@@ -339,6 +339,7 @@ fn says_failed(head: &str) -> bool {
         "Error:",
         "failed:",
         "exec_command failed",
+        "write_stdin failed",
         "unsupported custom tool",
     ]
     .iter()

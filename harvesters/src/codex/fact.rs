@@ -95,10 +95,13 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    /// The call of which an item tells everything: a later output says nothing new.
+    /// The call of which an item tells everything: a later output says nothing new. The item
+    /// of a quick command may lack what it printed.
     pub(super) fn settles(&self) -> Option<&str> {
         match self {
-            Fact::Command(item) if !item.by_user => Some(item.id.as_str()),
+            Fact::Command(item) if !item.by_user && !item.output.is_empty() => {
+                Some(item.id.as_str())
+            }
             Fact::Edit { id, .. } | Fact::Tool { id, .. } => Some(id.as_str()),
             _ => None,
         }

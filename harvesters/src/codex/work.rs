@@ -222,7 +222,7 @@ impl Work {
 
     fn output(&mut self, raw: &RawOutput, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
         if self.settled.contains(&raw.id) {
-            return;
+            return to.add_output(&raw.id, printed_by(&raw.output));
         }
         if raw.status == CallStatus::Denied {
             to.incident(IncidentKind::Denial, &raw.output, spot);
@@ -426,6 +426,12 @@ impl Work {
         self.settled.insert(id.clone());
         to.result(&id, result, spot.place);
     }
+}
+
+/// What a command printed, without what the program says about it before.
+fn printed_by(output: &str) -> &str {
+    const HEAD: &str = "\nOutput:\n";
+    output.split_once(HEAD).map_or(output, |(_, rest)| rest)
 }
 
 fn plain_result(status: CallStatus) -> CallResult {

@@ -1,0 +1,255 @@
+//! What single releases of the agents were seen to write, and others do not.
+
+use serde_json::{Value, json};
+use skillopt_harvesters::{Agent, Session};
+
+use crate::fixtures::Home;
+
+/// A log of Claude Code under a session's name: these records, with the members that all
+/// have filled in.
+struct ClaudeLog {
+    session: &'static str,
+    version: &'static str,
+    records: Vec<Value>,
+}
+
+impl ClaudeLog {
+    fn new(session: &'static str, version: &'static str) -> Self {
+        ClaudeLog {
+            session,
+            version,
+            records: Vec::new(),
+        }
+    }
+
+    /// A record in the user's role: id, parent (none when empty), time within the hour, content.
+    fn user(self, id: &str, parent: &str, at: &str, content: Value) -> Self {
+        let message = json!({"role": "user", "content": content});
+        self.record("user", id, parent, at, message)
+    }
+
+    /// A record in the user's role that the program wrote.
+    fn meta(mut self, id: &str, parent: &str, at: &str, text: &str) -> Self {
+        self = self.user(id, parent, at, json!(text));
+        if let Some(record) = self.records.last_mut() {
+            record["isMeta"] = json!(true);
+        }
+        self
+    }
+
+    /// One content block of a model's message.
+    fn model(self, id: &str, parent: &str, at: &str, message: &str, block: Value) -> Self {
+        let message = json!({
+            "id": message, "role": "assistant", "model": "claude-test", "content": [block],
+            "stop_reason": "end_turn", "usage": {"input_tokens": 10, "output_tokens": 2},
+        });
+        self.record("assistant", id, parent, at, message)
+    }
+
+    fn record(mut self, kind: &str, id: &str, parent: &str, at: &str, message: Value) -> Self {
+        self.records.push(json!({
+            "type": kind, "message": message, "uuid": id, "isSidechain": false,
+            "parentUuid": (!parent.is_empty()).then_some(parent),
+            "timestamp": format!("2025-09-01T10:{at}Z"), "cwd": "/home/dev/x",
+            "sessionId": self.session, "version": self.version, "userType": "external",
+        }));
+        self
+    }
+
+    fn plant(&self, home: &Home) {
+        let name = format!("projects/-home-dev-x/{}.jsonl", self.session);
+        plant(home, Agent::Claude, &name, &self.records);
+    }
+}
+
+/// A paginated log of Codex with these lines after its head.
+fn plant_codex(home: &Home, lines: &[(&str, Value)]) {
+    let head = json!({
+        "id": "01a12f44-1be4-7292-a61b-921e516a6928", "cwd": "/home/dev/x",
+        "originator": "codex-tui", "cli_version": "0.150.0", "source": "cli",
+        "history_mode": "paginated",
+    });
+    let lines: Vec<Value> = std::iter::once(&("session_meta", head))
+        .chain(lines)
+        .enumerate()
+        .map(|(ordinal, (kind, payload))| {
+            json!({
+                "timestamp": format!("2026-10-12T08:39:{:02}.352Z", ordinal + 15),
+                "ordinal": ordinal, "type": kind, "payload": payload,
+            })
+        })
+        .collect();
+    let name = "sessions/2026/10/12/rollout-2026-10-12T08-39-15-01a12f44-1be4-7292-a61b-921e516a6928.jsonl";
+    plant(home, Agent::Codex, name, &lines);
+}
+
+/// An item of a turn of that log.
+fn item(item: Value) -> (&'static str, Value) {
+    let payload = json!({"type": "item_completed", "turn_id": "t1", "item": item});
+    ("event_msg", payload)
+}
+
+fn plant(home: &Home, agent: Agent, name: &str, records: &[Value]) {
+    let text: String = records.iter().map(|record| format!("{record}\n")).collect();
+    home.write(&home.root(agent).join(name), text.as_bytes());
+}
+
+fn prompts(session: &Session) -> Vec<&str> {
+    let prompts = session.prompts();
+    prompts.map(|prompt| prompt.text.as_str()).collect()
+}
+
+fn text(text: &str) -> Value {
+    json!({"type": "text", "text": text})
+}
+
+/// The conversation that the next two tests continue in another file.
+fn parent(session: &'static str, version: &'static str) -> ClaudeLog {
+    ClaudeLog::new(session, version)
+        .user("user-one", "", "00:00", json!("fix the rounding"))
+        .model("answer-one", "user-one", "00:09", "msg_one", text("Fixed."))
+}
+
+/// Goes on with it: the same records and ids, all dated anew.
+fn copied(session: &'static str, version: &'static str) -> ClaudeLog {
+    ClaudeLog::new(session, version)
+        .user("user-one", "", "05:00", json!([text("fix the rounding")]))
+        .model("answer-one", "user-one", "05:00", "msg_one", text("Fixed."))
+        .user("user-two", "answer-one", "05:01", json!("it still fails"))
+        .model(
+            "answer-two",
+            "user-two",
+            "05:09",
+            "msg_two",
+            text("Now fixed."),
+        )
+}
+
+#[test]
+fn an_old_resume_copies_records_with_their_ids_and_stands_for_the_file_before_it() {
+    let home = Home::new();
+    parent("first", "1.0.88").plant(&home);
+    copied("second", "1.0.88").plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let [session] = found.sessions.as_slice() else {
+        panic!("{:?}", found.report);
+    };
+    assert_eq!(session.id, "second");
+    assert_eq!(prompts(session), ["fix the rounding", "it still fails"]);
+    assert_eq!(session.superseded_files.len(), 1);
+    assert_eq!(session.forked_from, None);
+    assert_eq!(session.usage.unwrap().output, 4);
+}
+
+#[test]
+fn a_later_release_that_copies_in_this_way_has_forked() {
+    let home = Home::new();
+    parent("first", "2.0.14").plant(&home);
+    copied("second", "2.0.14").plant(&home);
+    let mut sessions = home.harvest(Agent::Claude).sessions;
+    sessions.sort_by(|one, other| one.id.cmp(&other.id));
+    let [first, second] = sessions.as_slice() else {
+        panic!("{} sessions", sessions.len());
+    };
+    assert_eq!(prompts(first), ["fix the rounding"]);
+    assert_eq!(prompts(second), ["it still fails"]);
+    assert_eq!(second.forked_from.as_deref(), Some("first"));
+    assert_eq!(second.usage.unwrap().output, 2);
+}
+
+#[test]
+fn what_the_program_says_to_an_unknown_command_is_no_prompt() {
+    let caveat =
+        "Caveat: The messages below were generated by the user while running local commands.";
+    let home = Home::new();
+    ClaudeLog::new("unknown", "1.0.128")
+        .meta("caveat", "", "00:00", caveat)
+        .user(
+            "reply",
+            "caveat",
+            "00:00",
+            json!("Unknown slash command: triage"),
+        )
+        .user("asked", "reply", "00:20", json!("then sort the issues"))
+        .model("answer", "asked", "00:29", "msg_one", text("Sorted."))
+        .plant(&home);
+    ClaudeLog::new("refused", "2.0.76")
+        .meta("caveat-2", "", "10:00", caveat)
+        .user("command-2", "caveat-2", "10:00", json!("/triage"))
+        .user(
+            "reply-2",
+            "command-2",
+            "10:00",
+            json!("Only the agent may run this command."),
+        )
+        .user("asked-2", "reply-2", "10:20", json!("then sort the issues"))
+        .model("answer-2", "asked-2", "10:29", "msg_two", text("Sorted."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    assert_eq!(found.sessions.len(), 2, "{:?}", found.report);
+    for session in &found.sessions {
+        assert_eq!(prompts(session), ["then sort the issues"], "{}", session.id);
+    }
+}
+
+#[test]
+fn a_command_whose_item_came_before_its_output_has_the_output_of_its_call() {
+    let home = Home::new();
+    let call = json!({
+        "type": "function_call", "name": "exec_command", "call_id": "c1",
+        "arguments": r#"{"cmd":"pytest -q || true"}"#,
+    });
+    let output = json!({
+        "type": "function_call_output", "call_id": "c1",
+        "output": "Chunk ID: a1\nWall time: 0.0 seconds\nProcess exited with code 0\nOutput:\n1 failed, 2 passed\n",
+    });
+    plant_codex(
+        &home,
+        &[
+            item(json!({"type": "UserMessage", "content": [text("run the tests")]})),
+            ("response_item", call),
+            item(json!({
+                "type": "CommandExecution", "id": "c1", "status": "completed", "exit_code": 0,
+                "command": ["/bin/bash", "-lc", "pytest -q || true"], "aggregated_output": "",
+            })),
+            ("response_item", output),
+            item(json!({"type": "AgentMessage", "content": [{"type": "Text", "text": "Done."}]})),
+        ],
+    );
+    let found = home.harvest(Agent::Codex);
+    let (call, run) = found.sessions[0].commands().next().unwrap();
+    assert_eq!(call.result, "1 failed, 2 passed\n");
+    assert_eq!(run.exit_code, Some(0));
+    assert_eq!(run.verification.as_ref().unwrap().passed, Some(false));
+}
+
+#[test]
+fn input_to_a_command_that_is_gone_failed() {
+    let home = Home::new();
+    plant_codex(
+        &home,
+        &[
+            item(json!({"type": "UserMessage", "content": [text("go on")]})),
+            (
+                "response_item",
+                json!({
+                    "type": "function_call", "name": "write_stdin", "call_id": "c1",
+                    "arguments": r#"{"session_id":4242,"chars":""}"#,
+                }),
+            ),
+            (
+                "response_item",
+                json!({
+                    "type": "function_call_output", "call_id": "c1",
+                    "output": "write_stdin failed: Unknown process id 4242",
+                }),
+            ),
+        ],
+    );
+    let found = home.harvest(Agent::Codex);
+    let call = found.sessions[0].calls().next().unwrap();
+    assert_eq!(
+        call.status,
+        skillopt_harvesters::session::CallStatus::Failed
+    );
+}
