@@ -18,7 +18,7 @@ use super::results::RawResult;
 use super::row::{Block, Message, MessageUsage, RawCall, Row, RowKind};
 use super::thread;
 use super::transcript::Transcript;
-use super::user::tagged;
+use super::user::{SUMMARY, tagged};
 
 /// Builds the session of a file.
 pub(super) fn session(
@@ -34,6 +34,7 @@ pub(super) fn session(
         seen_calls: HashSet::new(),
         edited_paths: HashMap::new(),
         agents_started: 0,
+        at_boundary: false,
     };
     let rows: Vec<(&Row, bool)> = related
         .transcript
@@ -193,6 +194,25 @@ fn usage_of(related: &Related) -> Option<Usage> {
     total
 }
 
+/// The next record that counts.
+fn next_of<'r>(following: &[(&'r Row, bool)]) -> Option<&'r RowKind> {
+    following
+        .iter()
+        .filter(|(_, alive)| *alive)
+        .map(|(row, _)| &row.kind)
+        .find(|kind| {
+            !matches!(
+                kind,
+                RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)
+            )
+        })
+}
+
+/// Whether the model speaks next.
+fn is_answered(following: &[(&Row, bool)]) -> bool {
+    matches!(next_of(following), Some(RowKind::Assistant(_)))
+}
+
 /// Whether an older file has this record.
 fn is_inherited(row: &Row, inherited: &HashSet<u64>) -> bool {
     let message = match &row.kind {
@@ -214,6 +234,8 @@ struct Builder<'a> {
     /// The file that each editing call is to change.
     edited_paths: HashMap<String, String>,
     agents_started: u32,
+    /// The record before was a compaction's mark, which the summary follows.
+    at_boundary: bool,
 }
 
 impl Builder<'_> {
@@ -235,13 +257,25 @@ impl Builder<'_> {
         }
         match &row.kind {
             RowKind::Prompt { text, kind, images } => {
-                self.assembler.prompt(text, *kind, *images, spot, None)
+                // A command that the program did not know went to the model as it was typed.
+                let asked = text.starts_with('/')
+                    && noise::kind_of(text) == Some("command")
+                    && is_answered(following);
+                let kind = match kind {
+                    PromptKind::Typed if asked => PromptKind::SlashCommand,
+                    kind => *kind,
+                };
+                self.assembler.prompt(text, kind, *images, spot, None)
             }
             RowKind::SlashCommand { name, arguments } => {
                 self.slash_command(name, arguments, spot, following)
             }
             RowKind::Notice { text, wakes } => self.notice(text, *wakes, spot),
             RowKind::Machine { kind, text, .. } => {
+                if *kind == SUMMARY && !std::mem::take(&mut self.at_boundary) {
+                    // Old releases wrote no mark.
+                    self.assembler.incident(IncidentKind::Compaction, "", spot);
+                }
                 self.assembler.machine_text(kind, text, spot.place)
             }
             RowKind::Hook(text) => self.assembler.machine_text("hook", text, spot.place),
@@ -258,6 +292,7 @@ impl Builder<'_> {
             RowKind::Interrupted(text) => self.assembler.interrupted(text, spot),
             RowKind::Assistant(message) => self.message(message, spot, inherited),
             RowKind::Compacted(trigger) => {
+                self.at_boundary = true;
                 self.assembler
                     .incident(IncidentKind::Compaction, trigger, spot)
             }
@@ -291,20 +326,10 @@ impl Builder<'_> {
         spot: Spot,
         following: &[(&Row, bool)],
     ) {
-        let next = following
-            .iter()
-            .filter(|(_, alive)| *alive)
-            .map(|(row, _)| &row.kind)
-            .find(|kind| {
-                !matches!(
-                    kind,
-                    RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)
-                )
-            });
         let works = matches!(
-            next,
-            Some(RowKind::Machine { expands: true, .. } | RowKind::Assistant(_))
-        );
+            next_of(following),
+            Some(RowKind::Machine { expands: true, .. })
+        ) || is_answered(following);
         if works {
             let text = self.assembler.door.prompt(&format!("/{name} {arguments}"));
             self.assembler

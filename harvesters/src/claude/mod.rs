@@ -12,6 +12,7 @@
 mod attachment;
 mod build;
 mod family;
+mod queue;
 mod results;
 mod row;
 mod thread;

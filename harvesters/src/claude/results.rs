@@ -52,7 +52,8 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
         || text.starts_with("The user doesn't want to take this action");
     let status = if rejected || denied(record, &text, is_error, denial) {
         CallStatus::Denied
-    } else if text.starts_with("[Request interrupted by user")
+    } else if text.starts_with(STOPPED)
+        || is_error && last_line(&text).starts_with(STOPPED)
         || structured.get("interrupted").is_true()
     {
         CallStatus::Interrupted
@@ -90,6 +91,14 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
             .count()
             .or_else(|| structured.get("totalDurationMs").count()),
     }
+}
+
+/// Begins what the program writes where the person stopped the agent. A command that was
+/// stopped has its code and its output before it.
+const STOPPED: &str = "[Request interrupted by user";
+
+fn last_line(text: &str) -> &str {
+    text.trim_end().rsplit('\n').next().unwrap_or_default()
 }
 
 /// Whether a rule or a mode refused the call.

@@ -13,6 +13,8 @@ use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::walk::Found;
 
+use super::attachment;
+use super::queue::Queue;
 use super::results;
 use super::row::{self, Row, RowKind, key};
 use super::user;
@@ -36,6 +38,7 @@ pub(super) struct Transcript {
     /// The session id that the records name.
     pub(super) session_id: Option<String>,
     rows_by_id: HashMap<u64, usize>,
+    queue: Queue,
 }
 
 impl Transcript {
@@ -76,6 +79,7 @@ impl Transcript {
             cost_usd: None,
             session_id: None,
             rows_by_id: HashMap::new(),
+            queue: Queue::default(),
         }
     }
 
@@ -121,6 +125,11 @@ impl Transcript {
             "system" | "attachment" => {
                 self.note_circumstances(record, door);
                 self.add_row(offset, at, record, kind, door);
+            }
+            "queue-operation" => {
+                if let Some(message) = self.queue.take(record) {
+                    self.add_absorbed(offset, at, &message, door);
+                }
             }
             "summary" => self.note_title(record.get("summary"), door),
             "ai-title" => self.note_title(record.get("aiTitle"), door),
@@ -183,6 +192,7 @@ impl Transcript {
         {
             self.message_ids.insert(id);
         }
+        self.drop_absorbed(&new.kind);
         let Some(id) = new.id else {
             self.rows.push(new);
             return;
@@ -198,6 +208,36 @@ impl Transcript {
             None => {
                 self.rows_by_id.insert(id, self.rows.len());
                 self.rows.push(new);
+            }
+        }
+    }
+
+    /// Adds a row for a message that the model was given, and that has no record.
+    fn add_absorbed(&mut self, offset: u64, at: Option<Timestamp>, message: &str, door: Door<'_>) {
+        self.rows.push(Row {
+            offset,
+            at,
+            id: None,
+            parent: None,
+            sidechain: false,
+            kind: attachment::absorbed(message, 0, true, door),
+        });
+    }
+
+    /// A record tells of a message after all: the row that was made up for it goes.
+    fn drop_absorbed(&mut self, told: &RowKind) {
+        let RowKind::Prompt { text: told, .. } = told else {
+            return;
+        };
+        let made_up = self
+            .rows
+            .iter_mut()
+            .rev()
+            .take_while(|row| !matches!(row.kind, RowKind::Assistant(_)));
+        for row in made_up {
+            let same = matches!(&row.kind, RowKind::Prompt { text, .. } if text == told);
+            if same && row.id.is_none() {
+                row.kind = RowKind::Link;
             }
         }
     }
@@ -229,7 +269,6 @@ const IGNORED: &[&str] = &[
     "last-prompt",
     "file-history-snapshot",
     "file-history-delta",
-    "queue-operation",
     "mode",
     "permission-mode",
     "tools-used",

@@ -21,6 +21,9 @@ const MACHINE_TAGS: &[(&str, &str)] = &[
     ),
 ];
 
+/// The summary of a conversation that was compacted.
+pub(super) const SUMMARY: &str = "summary";
+
 /// What a `user` record is, in the order of the tests of section 2.4.
 pub(super) fn classify(record: Node<'_>, door: Door<'_>) -> RowKind {
     let content = record.at(&["message", "content"]);
@@ -34,7 +37,7 @@ pub(super) fn classify(record: Node<'_>, door: Door<'_>) -> RowKind {
         return RowKind::Interrupted(door.note(trimmed));
     }
     if record.get("isCompactSummary").is_true() {
-        return machine("summary", trimmed, door);
+        return machine(SUMMARY, trimmed, door);
     }
     if trimmed.starts_with("<local-command-stdout>")
         || trimmed.starts_with("<local-command-stderr>")

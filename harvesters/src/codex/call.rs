@@ -269,6 +269,8 @@ fn spoken(id: String, text: &str, door: Door<'_>) -> RawOutput {
     } else if head.starts_with("unsupported call") {
         // This release has no such tool: nothing was carried out, nothing failed.
         CallStatus::Unknown
+    } else if exit_code.is_none() && head.contains("execution error: command timed out") {
+        CallStatus::TimedOut
     } else if exit_code.is_none() && says_failed(head) {
         CallStatus::Failed
     } else {

@@ -150,7 +150,9 @@ fn meta(body: Node<'_>, door: Door<'_>) -> Meta {
         id: note(body.get("id")),
         started: clock::time(body.get("timestamp")),
         cwd: note(body.get("cwd")),
-        source: note(body.get("source")).or_else(|| note(body.get("originator"))),
+        // Before they told them apart, releases gave one name to all their programs.
+        source: note(body.get("source"))
+            .or_else(|| note(body.get("originator")).filter(|name| name != "codex_cli_rs")),
         version: note(body.get("cli_version")),
         branch: note(git.get("branch")),
         commit: note(git.get("commit_hash")),

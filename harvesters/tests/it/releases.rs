@@ -1,6 +1,7 @@
 //! What single releases of the agents were seen to write, and others do not.
 
 use serde_json::{Value, json};
+use skillopt_harvesters::session::{CallStatus, IncidentKind, Origin, PromptKind};
 use skillopt_harvesters::{Agent, Session};
 
 use crate::fixtures::Home;
@@ -103,6 +104,17 @@ fn text(text: &str) -> Value {
     json!({"type": "text", "text": text})
 }
 
+fn tool(name: &str, input: Value) -> Value {
+    json!({"type": "tool_use", "id": "toolu_one", "name": name, "input": input})
+}
+
+/// The content of the result of that call.
+fn result(text: &str, is_error: bool) -> Value {
+    json!([{
+        "type": "tool_result", "tool_use_id": "toolu_one", "content": text, "is_error": is_error,
+    }])
+}
+
 /// The conversation that the next two tests continue in another file.
 fn parent(session: &'static str, version: &'static str) -> ClaudeLog {
     ClaudeLog::new(session, version)
@@ -193,6 +205,173 @@ fn what_the_program_says_to_an_unknown_command_is_no_prompt() {
 }
 
 #[test]
+fn a_message_that_only_the_queue_tells_of_was_sent_while_the_agent_worked() {
+    let queued = |operation: &str, more: Value| {
+        let mut record = json!({
+            "type": "queue-operation", "operation": operation, "sessionId": "queued",
+            "timestamp": "2026-01-20T10:00:05Z",
+        });
+        let more = more.as_object().unwrap().clone();
+        record.as_object_mut().unwrap().extend(more);
+        record
+    };
+    let home = Home::new();
+    let mut log = ClaudeLog::new("queued", "2.1.20")
+        .user("asked", "", "00:00", json!("run the tests"))
+        .model(
+            "call",
+            "asked",
+            "00:02",
+            "msg_one",
+            tool("Bash", json!({"command": "pytest"})),
+        )
+        .user("result", "call", "00:09", result("1 passed", false));
+    // Typed and given to the model; typed and taken back; a notice; said by its own record.
+    log.records.extend([
+        queued("enqueue", json!({"content": "also print the version"})),
+        queued("enqueue", json!({"content": "never mind"})),
+        queued("enqueue", json!({"content": "<task-notification>done</task-notification>"})),
+        queued("enqueue", json!({"content": "and the date"})),
+        queued("remove", json!({})),
+        queued("remove", json!({"content": "never mind", "reason": "removed"})),
+        queued("remove", json!({})),
+        queued("remove", json!({})),
+        json!({
+            "type": "attachment", "uuid": "told", "parentUuid": "result", "isSidechain": false,
+            "attachment": {"type": "queued_command", "prompt": "and the date", "commandMode": "prompt"},
+        }),
+    ]);
+    log.model("answer", "result", "00:20", "msg_two", text("It is 1.2."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let session = &found.sessions[0];
+    assert_eq!(
+        prompts(session),
+        ["run the tests", "also print the version", "and the date"]
+    );
+    assert_eq!(session.turns.len(), 1);
+    assert_eq!(session.machine_texts[0].kind, "notification");
+}
+
+#[test]
+fn a_command_that_was_stopped_is_no_failure_of_its_own() {
+    let home = Home::new();
+    ClaudeLog::new("stopped", "2.0.76")
+        .user("asked", "", "00:00", json!("run the tests"))
+        .model(
+            "call",
+            "asked",
+            "00:02",
+            "msg_one",
+            tool("Bash", json!({"command": "pytest"})),
+        )
+        .user(
+            "result",
+            "call",
+            "00:09",
+            result(
+                "Exit code 137\n[Request interrupted by user for tool use]",
+                true,
+            ),
+        )
+        .user(
+            "stop",
+            "result",
+            "00:09",
+            json!([text("[Request interrupted by user for tool use]")]),
+        )
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let (call, run) = found.sessions[0].commands().next().unwrap();
+    assert_eq!(call.status, CallStatus::Interrupted);
+    assert_eq!(run.exit_code, None);
+    assert_eq!(run.verification.as_ref().unwrap().passed, None);
+}
+
+#[test]
+fn a_summary_without_a_mark_before_it_is_a_compaction() {
+    let home = Home::new();
+    let mut log = parent("compacted", "1.0.88").user(
+        "summary",
+        "",
+        "01:00",
+        json!("This session is being continued from …"),
+    );
+    if let Some(record) = log.records.last_mut() {
+        record["isCompactSummary"] = json!(true);
+    }
+    log.user("asked", "summary", "02:00", json!("great, thanks"))
+        .model("answer", "asked", "02:09", "msg_two", text("Gladly."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let session = &found.sessions[0];
+    assert_eq!(session.count(IncidentKind::Compaction), 1);
+    assert_eq!(prompts(session), ["fix the rounding", "great, thanks"]);
+}
+
+#[test]
+fn a_command_that_went_to_the_model_as_it_was_typed_is_a_prompt() {
+    let home = Home::new();
+    ClaudeLog::new("typed", "1.0.88")
+        .user("asked", "", "00:00", json!("/triage 7"))
+        .model("answer", "asked", "00:09", "msg_one", text("Sorted."))
+        .user("next", "answer", "01:00", json!("/etc/hosts is wrong"))
+        .model("last", "next", "01:09", "msg_two", text("Now it is right."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let kinds: Vec<PromptKind> = found.sessions[0]
+        .prompts()
+        .map(|prompt| prompt.kind)
+        .collect();
+    assert_eq!(kinds, [PromptKind::SlashCommand, PromptKind::Typed]);
+}
+
+#[test]
+fn a_name_that_all_programs_of_a_release_had_does_not_tell_who_started_it() {
+    let home = Home::new();
+    let id = "8dfcb030-29a7-4d68-97d9-8a993ccb5c80";
+    let line = |kind: &str, payload: Value| json!({"timestamp": "2025-09-12T08:39:15.352Z", "type": kind, "payload": payload});
+    let call = json!({
+        "type": "function_call", "name": "shell", "call_id": "c1",
+        "arguments": r#"{"command":["bash","-lc","pytest"]}"#,
+    });
+    let output = json!({
+        "type": "function_call_output", "call_id": "c1",
+        "output": "failed in sandbox None with execution error: command timed out",
+    });
+    let lines = [
+        line(
+            "session_meta",
+            json!({"id": id, "cwd": "/home/dev/x", "originator": "codex_cli_rs", "cli_version": "0.34.0"}),
+        ),
+        line(
+            "event_msg",
+            json!({"type": "user_message", "message": "run the tests", "kind": "plain"}),
+        ),
+        line("response_item", call),
+        line("response_item", output),
+    ];
+    let name = format!("sessions/2025/09/12/rollout-2025-09-12T08-39-15-{id}.jsonl");
+    plant(&home, Agent::Codex, &name, &lines);
+    let found = home.harvest(Agent::Codex);
+    assert_eq!(found.sessions[0].origin, Origin::Unknown);
+    let (call, run) = found.sessions[0].commands().next().unwrap();
+    assert_eq!(call.status, CallStatus::TimedOut);
+    assert_eq!(run.verification.as_ref().unwrap().passed, None);
+
+    plant(
+        &home,
+        Agent::Codex,
+        "history.jsonl",
+        &[json!({"session_id": "another", "ts": 1, "text": "hi"})],
+    );
+    assert_eq!(
+        home.harvest(Agent::Codex).sessions[0].origin,
+        Origin::Headless
+    );
+}
+
+#[test]
 fn a_command_whose_item_came_before_its_output_has_the_output_of_its_call() {
     let home = Home::new();
     let call = json!({
@@ -248,8 +427,5 @@ fn input_to_a_command_that_is_gone_failed() {
     );
     let found = home.harvest(Agent::Codex);
     let call = found.sessions[0].calls().next().unwrap();
-    assert_eq!(
-        call.status,
-        skillopt_harvesters::session::CallStatus::Failed
-    );
+    assert_eq!(call.status, CallStatus::Failed);
 }
