@@ -13,6 +13,7 @@ use crate::session::{
     ToolCall, Usage,
 };
 
+use super::background::Background;
 use super::family::Related;
 use super::results::RawResult;
 use super::row::{Block, Message, MessageUsage, RawCall, Row, RowKind};
@@ -35,6 +36,7 @@ pub(super) fn session(
         edited_paths: HashMap::new(),
         agents_started: 0,
         at_boundary: false,
+        background: Background::default(),
     };
     let rows: Vec<(&Row, bool)> = related
         .transcript
@@ -236,6 +238,7 @@ struct Builder<'a> {
     agents_started: u32,
     /// The record before was a compaction's mark, which the summary follows.
     at_boundary: bool,
+    background: Background,
 }
 
 impl Builder<'_> {
@@ -376,10 +379,20 @@ impl Builder<'_> {
             self.assembler
                 .incident(IncidentKind::Denial, &raw.output, spot);
         }
-        let is_command = self
-            .assembler
-            .call_mut(&raw.id)
-            .is_some_and(|call| call.command.is_some());
+        let call = self.assembler.call_mut(&raw.id);
+        let is_command = call.as_ref().is_some_and(|call| call.command.is_some());
+        let ended = call.and_then(|call| self.background.ended(&call.arguments, &raw.output));
+        if let Some((started, code)) = ended
+            && let Some(command) = self
+                .assembler
+                .call_mut(started)
+                .and_then(|call| call.command.as_mut())
+        {
+            command.late_exit_code = Some(code);
+        }
+        if status == CallStatus::Background {
+            self.background.started(&raw.id, &raw.output);
+        }
         // Success is not written down: no code and no error is 0.
         let exit_code = match status {
             CallStatus::Ok if is_command => Some(0),

@@ -10,6 +10,7 @@
 //! - [`build`]: live rows to a session
 
 mod attachment;
+mod background;
 mod build;
 mod family;
 mod queue;

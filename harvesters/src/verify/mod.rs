@@ -79,12 +79,13 @@ pub(crate) fn judge(command: &str, ended: Ended, output: &str) -> Option<Verific
         programs::recognise(&step.words).map(|program| (index, program))
     })?;
     let exit = whose_exit(&steps, index);
+    let printed = printed_code(&steps, index, output).filter(|_| exit == Exit::Masked);
     // The shell could not start it: nothing was verified.
-    if exit == Exit::Own && matches!(ended, Ended::Code(126 | 127)) {
+    let unstarted = exit == Exit::Own && matches!(ended, Ended::Code(126 | 127));
+    if unstarted || matches!(printed, Some(126 | 127)) {
         return None;
     }
     let broken_wrapper = output.contains("ad substitution") && command.contains("PIPESTATUS");
-    let printed = printed_code(&steps, index, output);
     let passed = match (ended, exit) {
         (Ended::No, _) | (_, Exit::Never) => None,
         (_, Exit::Masked) if printed.is_some() => printed.map(|code| code == 0),

@@ -292,6 +292,10 @@ fn a_code_that_was_printed_counts_as_the_commands_own() {
     ] {
         assert_eq!(passed(command, 0, output), Some(expected), "{command}");
     }
+    assert_eq!(
+        passed("mypy src; echo $?", 0, "mypy: command not found\n127"),
+        None
+    );
 }
 
 #[test]

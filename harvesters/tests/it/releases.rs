@@ -289,6 +289,91 @@ fn a_command_that_was_stopped_is_no_failure_of_its_own() {
 }
 
 #[test]
+fn the_end_of_a_command_in_the_background_is_what_was_asked_for_later() {
+    let asked = json!({"type": "tool_use", "id": "toolu_two", "name": "BashOutput", "input": {"bash_id": "bash_1"}});
+    let mut told = result(
+        "<status>failed</status>\n\n<exit_code>3</exit_code>\n\n<stdout>\n1 failed\n</stdout>",
+        false,
+    );
+    told[0]["tool_use_id"] = json!("toolu_two");
+    let home = Home::new();
+    ClaudeLog::new("background", "1.0.88")
+        .user("asked", "", "00:00", json!("run the tests"))
+        .model(
+            "call",
+            "asked",
+            "00:02",
+            "msg_one",
+            tool(
+                "Bash",
+                json!({"command": "pytest", "run_in_background": true}),
+            ),
+        )
+        .user(
+            "started",
+            "call",
+            "00:03",
+            result("Command running in background with ID: bash_1", false),
+        )
+        .model("look", "started", "00:05", "msg_two", asked)
+        .user("ended", "look", "00:06", told)
+        .model("answer", "ended", "00:09", "msg_three", text("One fails."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let (call, run) = found.sessions[0].commands().next().unwrap();
+    assert_eq!(call.status, CallStatus::Background);
+    assert_eq!((run.exit_code, run.late_exit_code), (None, Some(3)));
+}
+
+#[test]
+fn what_a_hook_said_is_no_prompt() {
+    let home = Home::new();
+    ClaudeLog::new("hooks", "1.0.88")
+        .user("asked", "", "00:00", json!("clean up"))
+        .meta(
+            "hint",
+            "asked",
+            "00:00",
+            "<user-prompt-submit-hook>Remember the freeze.</user-prompt-submit-hook>",
+        )
+        .model("answer", "hint", "00:05", "msg_one", text("Done."))
+        .user(
+            "stop",
+            "answer",
+            "00:06",
+            json!("Stop hook feedback:\n- [./stop.sh]: run the linter too"),
+        )
+        .model(
+            "again",
+            "stop",
+            "00:09",
+            "msg_two",
+            text("Now really done."),
+        )
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let session = &found.sessions[0];
+    assert_eq!(prompts(session), ["clean up"]);
+    let finals: Vec<&str> = session
+        .finals()
+        .map(|answer| answer.text.as_str())
+        .collect();
+    assert_eq!(finals, ["Now really done."]);
+    let said: Vec<&str> = session
+        .machine_texts
+        .iter()
+        .map(|said| said.text.as_str())
+        .collect();
+    assert_eq!(
+        said,
+        [
+            "Remember the freeze.",
+            "Stop hook feedback:\n- [./stop.sh]: run the linter too"
+        ]
+    );
+}
+
+#[test]
 fn a_summary_without_a_mark_before_it_is_a_compaction() {
     let home = Home::new();
     let mut log = parent("compacted", "1.0.88").user(
