@@ -140,10 +140,7 @@ impl<'a> Assembler<'a> {
         if text.trim().is_empty() && images == 0 {
             return;
         }
-        if matches!(kind, PromptKind::Typed | PromptKind::Steering)
-            && images == 0
-            && let Some(made) = noise::kind_of(text)
-        {
+        if let Some(made) = Self::made_by(text, kind, images) {
             self.machine_text(made, text, spot.place);
             if kind == PromptKind::Typed {
                 self.start_turn();
@@ -165,8 +162,17 @@ impl<'a> Assembler<'a> {
 
     /// A prompt on a branch that the person rewound.
     pub(crate) fn dead_prompt(&mut self, text: &str, kind: PromptKind, images: u32, spot: Spot) {
+        if Self::made_by(text, kind, images).is_some() {
+            return;
+        }
         let prompt = Self::make_prompt(text, kind, images, spot);
         self.session.dead_prompts.push(prompt);
+    }
+
+    /// What made a text that only stands where prompts stand.
+    fn made_by(text: &str, kind: PromptKind, images: u32) -> Option<&'static str> {
+        let is_typed = matches!(kind, PromptKind::Typed | PromptKind::Steering);
+        noise::kind_of(text).filter(|_| is_typed && images == 0)
     }
 
     fn make_prompt(text: &str, kind: PromptKind, images: u32, spot: Spot) -> Prompt {

@@ -15,6 +15,7 @@ use crate::session::{
 
 use super::background::Background;
 use super::family::Related;
+use super::history::History;
 use super::results::RawResult;
 use super::row::{Block, Message, MessageUsage, RawCall, Row, RowKind};
 use super::thread;
@@ -25,7 +26,7 @@ use super::user::{SUMMARY, tagged};
 pub(super) fn session(
     related: Related,
     sub_agents: &HashMap<String, Vec<String>>,
-    typed: Option<&HashSet<String>>,
+    typed: Option<&History>,
     door: Door<'_>,
 ) -> Session {
     let alive = thread::live(&related.transcript);
@@ -121,11 +122,7 @@ fn is_conversation(kind: &RowKind) -> bool {
 
 /// Who started the session. Old releases do not say; then only the history of what was
 /// typed tells.
-fn origin_of(
-    session: &Session,
-    transcript: &Transcript,
-    typed: Option<&HashSet<String>>,
-) -> Origin {
+fn origin_of(session: &Session, transcript: &Transcript, typed: Option<&History>) -> Origin {
     let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
     if first.is_some_and(|prompt| noise::is_program_prompt(&prompt.text)) {
         return Origin::Machine;
@@ -134,18 +131,10 @@ fn origin_of(
         Some(entry) if entry.starts_with("sdk") || entry == "print" => Origin::Headless,
         Some(_) => Origin::Interactive,
         None => match typed {
-            Some(ids) => {
-                let known = ids.contains(&session.id)
-                    || transcript
-                        .session_id
-                        .as_ref()
-                        .is_some_and(|id| ids.contains(id));
-                if known {
-                    Origin::Interactive
-                } else {
-                    Origin::Headless
-                }
+            Some(typed) if typed.knows(session, transcript.session_id.as_deref()) => {
+                Origin::Interactive
             }
+            Some(_) => Origin::Headless,
             None => Origin::Unknown,
         },
     }

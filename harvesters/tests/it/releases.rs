@@ -326,6 +326,45 @@ fn the_end_of_a_command_in_the_background_is_what_was_asked_for_later() {
 }
 
 #[test]
+fn a_line_of_the_history_without_a_session_tells_who_typed_by_its_text() {
+    let home = Home::new();
+    parent("typed", "2.0.14").plant(&home);
+    ClaudeLog::new("piped", "2.0.14")
+        .user("other", "", "20:00", json!("count the words"))
+        .model("told", "other", "20:09", "msg_two", text("Twelve."))
+        .plant(&home);
+    let line = json!({"display": "fix the rounding ", "timestamp": 1, "project": "/home/dev/x"});
+    plant(&home, Agent::Claude, "history.jsonl", &[line]);
+    let found = home.harvest(Agent::Claude);
+    let origin = |id: &str| {
+        let session = found.sessions.iter().find(|session| session.id == id);
+        session.unwrap().origin
+    };
+    assert_eq!(origin("typed"), Origin::Interactive);
+    assert_eq!(origin("piped"), Origin::Headless);
+}
+
+#[test]
+fn a_command_to_the_program_on_a_branch_that_was_left_is_no_dead_prompt() {
+    let home = Home::new();
+    parent("left", "2.1.250")
+        .user("compact", "answer-one", "01:00", json!("/compact"))
+        .user("rewound", "answer-one", "02:00", json!("add a test"))
+        .user("asked", "answer-one", "03:00", json!("great, thanks"))
+        .model("answer", "asked", "03:09", "msg_two", text("Gladly."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let session = &found.sessions[0];
+    assert_eq!(prompts(session), ["fix the rounding", "great, thanks"]);
+    let dead: Vec<&str> = session
+        .dead_prompts
+        .iter()
+        .map(|prompt| prompt.text.as_str())
+        .collect();
+    assert_eq!(dead, ["add a test"]);
+}
+
+#[test]
 fn what_a_hook_said_is_no_prompt() {
     let home = Home::new();
     ClaudeLog::new("hooks", "1.0.88")
