@@ -261,7 +261,7 @@ fn scope_and_time_choose_among_what_is_kept() {
         .find_map(|session| session.project.clone())
         .unwrap();
     let middle = all[all.len() / 3].last_active();
-    gatherer.projects = ProjectScope::Under(vec![project.into()]);
+    gatherer.projects = ProjectScope::Under(vec![project.as_str().into()]);
     gatherer.since = middle;
     let chosen = with_memory(&machine, &gatherer);
     assert_same(&chosen.sessions, &gatherer.read().sessions, "a choice");

@@ -47,9 +47,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::node::Json;
 
     fn read(value: serde_json::Value) -> Option<String> {
-        time(Node::of(&value.into())).map(|time| time.to_string())
+        time(Json::from(&value).node()).map(|time| time.to_string())
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::events::Teller;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
@@ -102,7 +103,7 @@ fn session(file: &Found, id: &str, run: &mut Run<'_>) -> Option<Session> {
     let mut log = run.open(file)?;
     let mut teller = Teller::new(Agent::CopilotCli, door);
     log.each_record(keep_all, &mut run.report, |offset, record, report| {
-        teller.tell(offset, &record, report)
+        teller.tell(offset, record, report)
     });
     run.close(log);
     if teller.is_empty() {
@@ -161,7 +162,7 @@ fn stored(path: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFlo
     };
     let mut sessions = Vec::new();
     let listed = database.rows("sessions", None, &["created_at", "id"], |row| {
-        let id = Node::of(&row).get("id").str();
+        let id = row.node().get("id").str();
         if id.is_some_and(|id| !known.contains(id)) {
             sessions.push(row);
         }
@@ -171,7 +172,7 @@ fn stored(path: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFlo
     }
     for row in sessions {
         run.report.records += 1;
-        match stored_session(&database, &row, &file, run) {
+        match stored_session(&database, row.node(), &file, run) {
             Ok(session) => run.emit(session)?,
             Err(reason) => run.report.skip(&file.path, SkipReason::Database, &reason),
         }
@@ -182,12 +183,11 @@ fn stored(path: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFlo
 /// Puts a session together from the tables.
 fn stored_session(
     database: &Database,
-    row: &Json<'_>,
+    row: Node<'_>,
     file: &Found,
     run: &Run<'_>,
 ) -> Result<Session, String> {
     let door = run.door();
-    let row = Node::of(row);
     let note = |name: &str| row.get(name).text().map(|text| door.note(text));
     let mut assembler = Assembler::new(door);
     let facts = &mut assembler.session;
@@ -200,7 +200,7 @@ fn stored_session(
     facts.started = clock::time(row.get("created_at"));
     facts.ended = clock::time(row.get("updated_at")).or(facts.started);
     let id = row.get("id").str().unwrap_or_default();
-    let of_session = |table: &str, order: &[&str]| -> Result<Vec<Json<'static>>, String> {
+    let of_session = |table: &str, order: &[&str]| -> Result<Vec<Json>, String> {
         let mut rows = Vec::new();
         if database.has(table) {
             database.rows(table, Some(("session_id", id)), order, |row| rows.push(row))?;
@@ -211,7 +211,7 @@ fn stored_session(
     let commands = of_session("forge_trajectory_events", &["turn_index", "id"])?;
     let mut is_first = true;
     for turn in of_session("turns", &["turn_index"])? {
-        let turn = Node::of(&turn);
+        let turn = turn.node();
         let index = turn.get("turn_index").int();
         let spot = Spot {
             place: Place::default(),
@@ -219,7 +219,7 @@ fn stored_session(
         };
         if let Some(text) = turn.get("user_message").text() {
             assembler.prompt(
-                &assembler.door.prompt(text),
+                assembler.door.prompt(text),
                 PromptKind::Typed,
                 0,
                 spot,
@@ -228,20 +228,20 @@ fn stored_session(
         }
         // Older stores do not say in which turn a file was touched: the first gets it.
         let first = std::mem::take(&mut is_first);
-        let in_turn = |row: &&Json<'_>| {
-            let told = Node::of(row).get("turn_index").int();
+        let in_turn = |row: &Node<'_>| {
+            let told = row.get("turn_index").int();
             told == index || first && told.is_none()
         };
-        for row in touched.iter().filter(in_turn) {
-            assembler.call(touching_call(&assembler, Node::of(row)), None);
+        for row in touched.iter().map(Json::node).filter(in_turn) {
+            assembler.call(touching_call(&assembler, row), None);
         }
-        for row in commands.iter().filter(in_turn) {
-            if let Some(call) = command_call(&assembler, Node::of(row)) {
+        for row in commands.iter().map(Json::node).filter(in_turn) {
+            if let Some(call) = command_call(&assembler, row) {
                 assembler.call(call, None);
             }
         }
         let answer = turn.get("assistant_response").str().unwrap_or_default();
-        assembler.text(&assembler.door.answer(answer), false, Spot::default());
+        assembler.text(assembler.door.answer(answer), false, Spot::default());
     }
     Ok(noise::of_prompts(assembler.finish()))
 }
@@ -262,7 +262,7 @@ fn touching_call(assembler: &Assembler<'_>, row: Node<'_>) -> ToolCall {
             .then_some(path)
             .into_iter()
             .collect(),
-        ..started_call("", &door.note(name), spot)
+        ..started_call(Redacted::EMPTY, door.note(name), spot)
     }
 }
 
@@ -284,6 +284,6 @@ fn command_call(assembler: &Assembler<'_>, row: Node<'_>) -> Option<ToolCall> {
         }),
         result: door.output(row.get("output").str().unwrap_or_default()),
         result_place: Some(Place::default()),
-        ..started_call(id, "", spot)
+        ..started_call(door.id(id), Redacted::EMPTY, spot)
     })
 }

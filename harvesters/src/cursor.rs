@@ -12,8 +12,9 @@ use std::path::{Path, PathBuf};
 
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::harvest::Run;
-use crate::node::{Json, Node, keep_all};
+use crate::node::{Json, Node, Scalar, keep_all};
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{Agent, CommandRun, IncidentKind, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
@@ -146,7 +147,7 @@ fn session(
     } else {
         log.each_record(keep_all, &mut run.report, |offset, record, _| {
             records += 1;
-            teller.record(Node::of(&record), offset);
+            teller.record(record, offset);
         });
     }
     run.close(log);
@@ -172,8 +173,9 @@ fn session(
 /// turned back.
 fn trusted(project: &Path) -> Option<String> {
     let text = small(&project.join(TRUST), 64 * 1024)?;
-    let value: Json<'_> = serde_json::from_str(&text).ok()?;
-    Node::of(&value)
+    let value = Json::parse(&text).ok()?;
+    value
+        .node()
         .get("workspacePath")
         .text()
         .filter(|path| path.starts_with('/') || path.get(1..2) == Some(":"))
@@ -281,7 +283,7 @@ struct Teller<'a> {
     assembler: Assembler<'a>,
     /// The last thing in the turn is a text.
     ends_with_text: bool,
-    project: Option<String>,
+    project: Option<Redacted>,
 }
 
 impl Teller<'_> {
@@ -334,9 +336,8 @@ impl Teller<'_> {
                 let members = lines
                     .iter()
                     .filter_map(|line| line.trim_start().split_once(": "))
-                    .map(|(key, value)| (Cow::Borrowed(key), Json::Text(Cow::Borrowed(value))))
-                    .collect();
-                self.call(name, Node::of(&Json::Object(members)), spot);
+                    .map(|(key, value)| (key, Scalar::Text(Cow::Borrowed(value))));
+                self.call(name, Json::object(members).node(), spot);
             }
             Block::Thinking | Block::Result => {}
         }
@@ -360,12 +361,15 @@ impl Teller<'_> {
         } else {
             around.push_str(rest);
         }
-        self.assembler
-            .machine_text("context", &self.assembler.door.note(&around), spot.place);
+        self.assembler.machine_text(
+            Redacted::own("context"),
+            &self.assembler.door.note(&around),
+            spot.place,
+        );
         let text = asked.join("\n");
         if !text.is_empty() {
             self.assembler.prompt(
-                &self.assembler.door.prompt(&text),
+                self.assembler.door.prompt(&text),
                 PromptKind::Typed,
                 0,
                 spot,
@@ -377,7 +381,7 @@ impl Teller<'_> {
     fn text(&mut self, text: &str, spot: Spot) {
         self.ends_with_text |= !text.trim().is_empty();
         self.assembler
-            .text(&self.assembler.door.answer(text), false, spot);
+            .text(self.assembler.door.answer(text), false, spot);
     }
 
     fn call(&mut self, name: &str, arguments: Node<'_>, spot: Spot) {
@@ -388,7 +392,7 @@ impl Teller<'_> {
             .into_iter()
             .find_map(|key| arguments.get(key).text())
             .filter(|_| EDITORS.contains(&name))
-            .map(|path| crate::path::absolute(&door.note(path), self.project.as_deref()));
+            .map(|path| door.path(path, self.project.as_deref()));
         let call = ToolCall {
             arguments: door.arguments(arguments),
             command: command.map(|line| CommandRun {
@@ -396,7 +400,7 @@ impl Teller<'_> {
                 ..CommandRun::default()
             }),
             edits: path.into_iter().collect(),
-            ..started_call("", &door.note(name), spot)
+            ..started_call(Redacted::EMPTY, door.note(name), spot)
         };
         self.assembler.call(call, None);
     }
@@ -406,10 +410,12 @@ impl Teller<'_> {
         match status {
             "aborted" if self.ends_with_text => {
                 self.assembler
-                    .incident(IncidentKind::Interruption, "", spot)
+                    .incident(IncidentKind::Interruption, &Redacted::EMPTY, spot)
             }
-            "aborted" => self.assembler.interrupted("", spot),
-            "error" => self.assembler.failed("the turn ended with an error", spot),
+            "aborted" => self.assembler.interrupted(&Redacted::EMPTY, spot),
+            "error" => self
+                .assembler
+                .failed(&Redacted::own("the turn ended with an error"), spot),
             _ => {}
         }
     }

@@ -8,7 +8,6 @@
 //! Rows become JSON objects by column name, so that a schema with a column more or less
 //! is read with the same tolerance as a log.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use rusqlite::config::DbConfig;
@@ -16,7 +15,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::harvest::Run;
-use crate::node::Json;
+use crate::node::{Json, Scalar};
 use crate::report::{Report, SkipReason};
 use crate::stamp::FileStamp;
 use crate::walk::Found;
@@ -130,7 +129,7 @@ impl Database {
         table: &str,
         filter: Option<(&str, &str)>,
         order: &[&str],
-        mut each: impl FnMut(Json<'static>),
+        mut each: impl FnMut(Json),
     ) -> Result<(), String> {
         let columns = self.columns(table).map_err(|error| error.to_string())?;
         if columns.is_empty() {
@@ -173,7 +172,7 @@ impl Database {
         query: &str,
         value: Option<&str>,
         columns: &[String],
-        each: &mut dyn FnMut(Json<'static>),
+        each: &mut dyn FnMut(Json),
     ) -> rusqlite::Result<()> {
         let mut statement = self.connection.prepare(query)?;
         let mut rows = match value {
@@ -181,11 +180,11 @@ impl Database {
             None => statement.query([])?,
         };
         while let Some(row) = rows.next()? {
-            let mut object = Vec::new();
+            let mut members = Vec::new();
             for (index, column) in columns.iter().enumerate() {
-                object.push((Cow::Owned(column.clone()), json(row.get_ref(index)?)));
+                members.push((column.as_str(), scalar(row.get_ref(index)?)));
             }
-            each(Json::Object(object));
+            each(Json::object(members));
         }
         Ok(())
     }
@@ -208,13 +207,13 @@ fn quoted(name: &str) -> String {
 }
 
 /// A value of a row.
-fn json(value: ValueRef<'_>) -> Json<'static> {
+fn scalar(value: ValueRef<'_>) -> Scalar<'_> {
     match value {
-        ValueRef::Null => Json::Null,
-        ValueRef::Integer(number) => Json::Int(number),
-        ValueRef::Real(number) => Json::Float(number),
+        ValueRef::Null => Scalar::Null,
+        ValueRef::Integer(number) => Scalar::Int(number),
+        ValueRef::Real(number) => Scalar::Float(number),
         ValueRef::Text(bytes) | ValueRef::Blob(bytes) => {
-            Json::Text(Cow::Owned(String::from_utf8_lossy(bytes).into_owned()))
+            Scalar::Text(String::from_utf8_lossy(bytes))
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::database::{self, Database};
 use crate::harvest::Run;
 use crate::node::{Json, Node};
 use crate::noise;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
@@ -101,7 +101,7 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     let document = log.whole_document(run.options.limits.line, &mut run.report);
     run.close(log);
     let document = document?;
-    let document = Node::of(&document);
+    let document = document.node();
     let schema = document.get("schema_version").text();
     if schema.is_some_and(|schema| !schema.starts_with("ATIF")) {
         run.report.unknown_kind(Agent::Devin, "schema");
@@ -127,7 +127,7 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
         let text = content(step.get("message"));
         match step.get("source").str() {
             Some("user") if !text.trim().is_empty() => assembler.prompt(
-                &assembler.door.prompt(&text),
+                assembler.door.prompt(&text),
                 PromptKind::Typed,
                 0,
                 spot,
@@ -137,7 +137,7 @@ fn transcript(file: &Found, run: &mut Run<'_>) -> Option<Session> {
                 if let Some(name) = step.get("model_name").text().or_else(|| model.text()) {
                     assembler.model(&assembler.door.note(name));
                 }
-                assembler.text(&assembler.door.answer(&text), false, spot);
+                assembler.text(assembler.door.answer(&text), false, spot);
                 count(&mut assembler, step.get("metrics"));
                 calls(&mut assembler, step, spot);
             }
@@ -182,10 +182,8 @@ fn count(assembler: &mut Assembler<'_>, metrics: Node<'_>) {
 
 fn call(assembler: &mut Assembler<'_>, id: &str, name: &str, arguments: Node<'_>, spot: Spot) {
     let door = assembler.door;
-    let parsed: Option<Json<'_>> = arguments
-        .str()
-        .and_then(|text| serde_json::from_str(text).ok());
-    let arguments = parsed.as_ref().map_or(arguments, Node::of);
+    let parsed = arguments.str().and_then(|text| Json::parse(text).ok());
+    let arguments = parsed.as_ref().map_or(arguments, Json::node);
     let command = arguments
         .get("command")
         .text()
@@ -194,10 +192,7 @@ fn call(assembler: &mut Assembler<'_>, id: &str, name: &str, arguments: Node<'_>
         .into_iter()
         .find_map(|key| arguments.get(key).text())
         .filter(|_| EDITORS.contains(&name))
-        .map(|path| {
-            let project = assembler.session.project.as_deref();
-            crate::path::absolute(&door.note(path), project)
-        });
+        .map(|path| door.path(path, assembler.session.project.as_deref()));
     let call = ToolCall {
         edits: path.into_iter().collect(),
         ..given_call(id, name, arguments, command, door, spot)
@@ -209,20 +204,22 @@ fn call(assembler: &mut Assembler<'_>, id: &str, name: &str, arguments: Node<'_>
 fn result(assembler: &mut Assembler<'_>, id: &str, output: &str, spot: Spot) {
     static EXIT: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)^Exit code: (-?\d{1,9})\s*\z").ok());
+    let door = assembler.door;
+    let id = door.id(id);
     let is_command = assembler
-        .call_mut(id)
+        .call_mut(&id)
         .is_some_and(|call| call.command.is_some());
     let exit_code = EXIT
         .as_ref()
         .filter(|_| is_command)
         .and_then(|exit| exit.captures(output)?.get(1)?.as_str().parse().ok());
     let result = CallResult {
-        output: assembler.door.output(output),
+        output: door.output(output),
         status: CallStatus::Ok,
         exit_code,
         ..CallResult::default()
     };
-    assembler.result(id, result, spot.place);
+    assembler.result(&id, result, spot.place);
 }
 
 /// A text, also when it is a list of parts.
@@ -241,7 +238,7 @@ fn content(node: Node<'_>) -> String {
 fn stored(
     database: &Database,
     file: &Found,
-    written: &mut HashMap<String, Session>,
+    written: &mut HashMap<Redacted, Session>,
     run: &mut Run<'_>,
 ) -> ControlFlow<()> {
     let mut rows = Vec::new();
@@ -253,7 +250,7 @@ fn stored(
     }
     for row in &rows {
         run.report.records += 1;
-        let row = Node::of(row);
+        let row = row.node();
         let Some(id) = row.get("id").text() else {
             continue;
         };
@@ -321,7 +318,7 @@ fn stored_session(
     let order = ["row_id", "created_at"];
     let mut links = Vec::new();
     database.rows("message_nodes", of_session, &order, |row| {
-        let row = Node::of(&row);
+        let row = row.node();
         if let Some(node) = row.get("node_id").int() {
             let parent = row.get("parent_node_id").int();
             links.push(Link { node, parent });
@@ -330,7 +327,7 @@ fn stored_session(
     let live = live(&links, row.get("main_chain_id").int());
     let model = row.get("model").text();
     database.rows("message_nodes", of_session, &order, |row| {
-        let row = Node::of(&row);
+        let row = row.node();
         let is_live = row
             .get("node_id")
             .int()
@@ -340,8 +337,8 @@ fn stored_session(
             at: clock::time(row.get("created_at")),
         };
         let message = row.get("chat_message").str().unwrap_or_default();
-        let message: Json<'_> = serde_json::from_str(message).unwrap_or(Json::Null);
-        tell(&mut assembler, Node::of(&message), is_live, model, spot);
+        let message = Json::parse(message).unwrap_or_default();
+        tell(&mut assembler, message.node(), is_live, model, spot);
     })?;
     Ok(noise::of_prompts(assembler.finish()))
 }
@@ -371,20 +368,20 @@ fn tell(
     match message.get("role").str() {
         Some("user") if text.trim().is_empty() => {}
         Some("user") if live => assembler.prompt(
-            &assembler.door.prompt(&text),
+            assembler.door.prompt(&text),
             PromptKind::Typed,
             0,
             spot,
             None,
         ),
         Some("user") => {
-            assembler.dead_prompt(&assembler.door.prompt(&text), PromptKind::Typed, 0, spot)
+            assembler.dead_prompt(assembler.door.prompt(&text), PromptKind::Typed, 0, spot)
         }
         Some("assistant") if live => {
             if let Some(model) = model {
                 assembler.model(&assembler.door.note(model));
             }
-            assembler.text(&assembler.door.answer(&text), false, spot);
+            assembler.text(assembler.door.answer(&text), false, spot);
             for raw in message.get("tool_calls").list() {
                 let id = raw.get("id").str().unwrap_or_default();
                 let name = raw.get("name").str().unwrap_or_default();

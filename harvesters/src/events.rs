@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::assemble::{Assembler, CallResult, Spot, given_call};
 use crate::clock;
 use crate::node::{Json, Node};
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::report::Report;
 use crate::session::{
     Agent, CallStatus, IncidentKind, Place, PromptKind, Session, SkillTrigger, Usage,
@@ -30,7 +30,7 @@ pub(crate) struct Teller<'a> {
     /// Calls that a message asked for and that have not started yet. Ids repeat between
     /// runs, so a start without a request is a call of its own.
     asked: HashSet<String>,
-    /// The file that each editing call is to change, by the latest call of an id.
+    /// The file that each editing call is to change, as logged, by the latest call of an id.
     edits: HashMap<String, String>,
     /// Tokens as the last shutdown added them up, for logs without single records.
     total: Option<Usage>,
@@ -68,8 +68,7 @@ impl<'a> Teller<'a> {
     }
 
     /// One event.
-    pub(crate) fn tell(&mut self, offset: u64, event: &Json<'_>, report: &mut Report) {
-        let event = Node::of(event);
+    pub(crate) fn tell(&mut self, offset: u64, event: Node<'_>, report: &mut Report) {
         let kind = event.get("type").str().unwrap_or_default();
         let data = event.get("data");
         let spot = Spot {
@@ -91,7 +90,8 @@ impl<'a> Teller<'a> {
             "session.shutdown" => self.shutdown(data),
             "session.usage_record" => self.usage(data.get("usage")),
             "session.compaction_complete" => {
-                self.assembler.incident(IncidentKind::Compaction, "", spot)
+                self.assembler
+                    .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot)
             }
             "session.error" => {
                 let error = data.get("message").str().unwrap_or("error");
@@ -112,11 +112,11 @@ impl<'a> Teller<'a> {
                 }
             }
             "subagent.started" => self.assembler.session.sub_agents += 1,
-            "abort" => self.assembler.interrupted("", spot),
+            "abort" => self.assembler.interrupted(&Redacted::EMPTY, spot),
             "system.notification" => {
                 let text = data.get("content").str().unwrap_or_default();
                 self.assembler.machine_text(
-                    "notification",
+                    Redacted::own("notification"),
                     &self.assembler.door.note(text),
                     spot.place,
                 );
@@ -194,7 +194,7 @@ impl<'a> Teller<'a> {
         let text = data.get("content").str().unwrap_or_default();
         match data.get("source").text() {
             None | Some("user") if !text.trim().is_empty() => self.assembler.prompt(
-                &self.assembler.door.prompt(text),
+                self.assembler.door.prompt(text),
                 PromptKind::Typed,
                 0,
                 spot,
@@ -204,7 +204,7 @@ impl<'a> Teller<'a> {
             Some(source) => {
                 let kind = self.assembler.door.note(source);
                 self.assembler
-                    .machine_text(&kind, &self.assembler.door.note(text), spot.place);
+                    .machine_text(kind, &self.assembler.door.note(text), spot.place);
             }
         }
     }
@@ -215,7 +215,7 @@ impl<'a> Teller<'a> {
         }
         let text = data.get("content").str().unwrap_or_default();
         self.assembler
-            .text(&self.assembler.door.answer(text), false, spot);
+            .text(self.assembler.door.answer(text), false, spot);
         for request in data.get("toolRequests").list() {
             let id = request.get("toolCallId").str().unwrap_or_default();
             self.asked.insert(id.to_owned());
@@ -235,16 +235,14 @@ impl<'a> Teller<'a> {
     fn call(&mut self, id: &str, name: &str, arguments: Node<'_>, spot: Spot) {
         let door = self.assembler.door;
         // Some releases write the arguments as JSON in a string.
-        let parsed: Option<Json<'_>> = arguments
-            .str()
-            .and_then(|text| serde_json::from_str(text).ok());
-        let arguments = parsed.as_ref().map_or(arguments, Node::of);
+        let parsed = arguments.str().and_then(|text| Json::parse(text).ok());
+        let arguments = parsed.as_ref().map_or(arguments, Json::node);
         let path = ["path", "filePath", "file_path"]
             .into_iter()
             .find_map(|key| arguments.get(key).text());
         self.edits.remove(id);
         if let Some(path) = path.filter(|_| EDITORS.contains(&name)) {
-            self.edits.insert(id.to_owned(), door.note(path));
+            self.edits.insert(id.to_owned(), path.to_owned());
         }
         let command = arguments
             .get("command")
@@ -265,15 +263,16 @@ impl<'a> Teller<'a> {
             .or_else(|| error.get("message").text())
             .or_else(|| error.text())
             .unwrap_or_default();
-        let project = self.assembler.session.project.clone();
+        let door = self.assembler.door;
+        let project = self.assembler.session.project.as_deref();
         let edits = self
             .edits
             .remove(id)
-            .map(|path| crate::path::absolute(&path, project.as_deref()))
+            .map(|path| door.path(&path, project))
             .into_iter()
             .collect();
         let result = CallResult {
-            output: self.assembler.door.output(output),
+            output: door.output(output),
             status: match succeeded {
                 true => CallStatus::Ok,
                 false => CallStatus::Failed,
@@ -285,7 +284,7 @@ impl<'a> Teller<'a> {
             duration_ms: None,
             edits,
         };
-        self.assembler.result(id, result, spot.place);
+        self.assembler.result(&door.id(id), result, spot.place);
     }
 }
 

@@ -16,6 +16,7 @@ use crate::clock;
 use crate::harvest::Run;
 use crate::node::{Json, Node, keep_all};
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, CallStatus, CommandRun, Origin, Place, PromptKind, Session, ToolCall, Usage,
@@ -82,17 +83,16 @@ struct Chat {
     id: Option<String>,
     started: Option<jiff::Timestamp>,
     sub_agent: bool,
-    messages: Vec<(u64, Json<'static>)>,
+    messages: Vec<(u64, Json)>,
     /// The fullest copy of each message with tool calls: a checkpoint at resume leaves
     /// the calls of the messages that it repeats out.
-    with_calls: HashMap<String, (u64, Json<'static>)>,
+    with_calls: HashMap<String, (u64, Json)>,
     /// Tokens by message: of dropped messages too.
     tokens: HashMap<String, Usage>,
 }
 
 impl Chat {
-    fn apply(&mut self, offset: u64, record: &Json<'_>) {
-        let node = Node::of(record);
+    fn apply(&mut self, offset: u64, node: Node<'_>) {
         let set = node.get("$set");
         if set.is_object() {
             self.header(set);
@@ -128,12 +128,12 @@ impl Chat {
     fn position(&self, id: &str) -> Option<usize> {
         self.messages
             .iter()
-            .position(|(_, message)| Node::of(message).get("id").str() == Some(id))
+            .position(|(_, message)| message.node().get("id").str() == Some(id))
     }
 
     /// Inserts a message or replaces the one of its id.
     fn put(&mut self, offset: u64, message: Node<'_>) {
-        let (Some(id), Some(value)) = (message.get("id").text(), message.value()) else {
+        let Some(id) = message.get("id").text() else {
             return;
         };
         if let Some(usage) = usage_of(message) {
@@ -141,13 +141,13 @@ impl Chat {
         }
         if message.get("toolCalls").list().next().is_some() {
             self.with_calls
-                .insert(id.to_owned(), (offset, value.clone().into_owned()));
+                .insert(id.to_owned(), (offset, message.to_json()));
         }
         let fullest = self
             .with_calls
             .get(id)
             .cloned()
-            .unwrap_or_else(|| (offset, value.clone().into_owned()));
+            .unwrap_or_else(|| (offset, message.to_json()));
         match self.position(id) {
             Some(at) => self.messages[at] = fullest,
             None => self.messages.push(fullest),
@@ -179,11 +179,11 @@ fn session(file: &Found, root: &Path, run: &mut Run<'_>) -> Option<Session> {
     {
         let document = log.whole_document(run.options.limits.line, &mut run.report);
         if let Some(document) = document {
-            chat.apply(0, &document);
+            chat.apply(0, document.node());
         }
     } else {
         log.each_record(keep_all, &mut run.report, |offset, record, _| {
-            chat.apply(offset, &record)
+            chat.apply(offset, record)
         });
     }
     run.close(log);
@@ -209,11 +209,11 @@ fn session(file: &Found, root: &Path, run: &mut Run<'_>) -> Option<Session> {
     facts.ended = chat
         .messages
         .iter()
-        .filter_map(|(_, message)| clock::time(Node::of(message).get("timestamp")))
+        .filter_map(|(_, message)| clock::time(message.node().get("timestamp")))
         .max()
         .or(chat.started);
     for (offset, message) in &chat.messages {
-        tell(&mut assembler, Node::of(message), *offset);
+        tell(&mut assembler, message.node(), *offset);
     }
     assembler.session.usage = chat.tokens.values().copied().reduce(|sum, usage| Usage {
         input: sum.input.saturating_add(usage.input),
@@ -251,8 +251,9 @@ fn project_of(file: &Found, root: &Path) -> Option<String> {
     }
     let slug = folder.file_name()?.to_str()?;
     let text = small(&root.join("projects.json"))?;
-    let projects: Json<'_> = serde_json::from_str(&text).ok()?;
-    Node::of(&projects)
+    let projects = Json::parse(&text).ok()?;
+    projects
+        .node()
         .get("projects")
         .members()
         .find(|(_, name)| name.str() == Some(slug))
@@ -272,22 +273,24 @@ fn tell(assembler: &mut Assembler<'_>, message: Node<'_>, offset: u64) {
             let text = prompt_text(content);
             let text = text.trim();
             if text.starts_with("<session_context>") {
-                assembler.machine_text("context", &door.note(text), spot.place);
+                assembler.machine_text(Redacted::own("context"), &door.note(text), spot.place);
             } else if !text.is_empty() {
-                assembler.prompt(&door.prompt(text), PromptKind::Typed, 0, spot, None);
+                assembler.prompt(door.prompt(text), PromptKind::Typed, 0, spot, None);
             }
         }
         "gemini" => {
             if let Some(model) = message.get("model").text() {
                 assembler.model(&door.note(model));
             }
-            assembler.text(&door.answer(&prompt_text(content)), false, spot);
+            assembler.text(door.answer(&prompt_text(content)), false, spot);
             for call in message.get("toolCalls").list() {
                 tell_call(assembler, call, spot);
             }
         }
         "error" => assembler.failed(&door.note(&prompt_text(content)), spot),
-        "info" if prompt_text(content).contains("cancelled") => assembler.interrupted("", spot),
+        "info" if prompt_text(content).contains("cancelled") => {
+            assembler.interrupted(&Redacted::EMPTY, spot)
+        }
         _ => {}
     }
 }
@@ -313,7 +316,7 @@ fn tell_call(assembler: &mut Assembler<'_>, raw: Node<'_>, spot: Spot) {
     static EXIT: LazyLock<Option<Regex>> =
         LazyLock::new(|| Regex::new(r"(?m)^Exit Code: (-?\d{1,10})\s*$").ok());
     let door = assembler.door;
-    let id = raw.get("id").str().unwrap_or_default();
+    let id = door.id(raw.get("id").str().unwrap_or_default());
     let name = raw.get("name").str().unwrap_or_default();
     let arguments = raw.get("args");
     let line = (name == "run_shell_command")
@@ -326,7 +329,7 @@ fn tell_call(assembler: &mut Assembler<'_>, raw: Node<'_>, spot: Spot) {
                 text: door.command(line),
                 ..CommandRun::default()
             }),
-            ..started_call(id, &door.note(name), spot)
+            ..started_call(id.clone(), door.note(name), spot)
         },
         None,
     );
@@ -360,5 +363,5 @@ fn tell_call(assembler: &mut Assembler<'_>, raw: Node<'_>, spot: Spot) {
         duration_ms: None,
         edits,
     };
-    assembler.result(id, result, spot.place);
+    assembler.result(&id, result, spot.place);
 }

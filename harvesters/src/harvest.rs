@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
-use crate::node::{Json, Skip};
+use crate::node::{Json, Node, Skip, Tape};
 use crate::noise;
 use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
@@ -81,7 +81,7 @@ impl HarvestOptions {
         if session.origin != Origin::Machine && !session.is_minable() {
             return Err(SkipReason::NoPrompt);
         }
-        if !self.projects.takes(session) {
+        if !self.projects.takes(session, &self.redactor) {
             return Err(SkipReason::OutOfScope);
         }
         match (self.since, session.last_active()) {
@@ -106,7 +106,7 @@ impl HarvestOptions {
 
 /// The version of the readers: counted up when one of them gives another session for the
 /// same file.
-const READERS: u32 = 1;
+const READERS: u32 = 2;
 
 /// What a harvest brought in.
 #[derive(Clone, Debug, Default)]
@@ -173,6 +173,7 @@ pub fn harvest_each(
             break;
         }
     }
+    run.report.redact(&options.redactor);
     Account {
         report: run.report,
         files: run.files,
@@ -392,13 +393,14 @@ impl OpenLog {
         &mut self,
         skip: Skip,
         report: &mut Report,
-        take: impl FnMut(u64, Json<'_>, &mut Report),
+        take: impl FnMut(u64, Node<'_>, &mut Report),
     ) {
         self.read_into(&mut Alike { skip, take }, report);
     }
 
     /// The same for a reader that decides with each line what it skips.
     pub(crate) fn read_into(&mut self, reader: &mut impl Records, report: &mut Report) {
+        let mut tape = Tape::default();
         loop {
             let mut findings = Findings {
                 report,
@@ -407,19 +409,15 @@ impl OpenLog {
             let Some(line) = self.lines.next_line(&mut findings) else {
                 return;
             };
-            for record in records::records_of(&line, reader.skip(line.bytes), &mut findings) {
-                findings.report.records += 1;
-                reader.take(line.offset, record, findings.report);
-            }
+            let skip = reader.skip(line.bytes);
+            records::each_of(&line, skip, &mut tape, &mut findings, |record, report| {
+                reader.take(line.offset, record, report);
+            });
         }
     }
 
     /// Reads a log that is one JSON document, up to `cap` bytes.
-    pub(crate) fn whole_document(
-        &mut self,
-        cap: usize,
-        report: &mut Report,
-    ) -> Option<Json<'static>> {
+    pub(crate) fn whole_document(&mut self, cap: usize, report: &mut Report) -> Option<Json> {
         let mut findings = Findings {
             report,
             file: &self.path,
@@ -436,7 +434,7 @@ pub(crate) trait Records {
     fn skip(&self, line: &[u8]) -> Skip;
 
     /// Takes a record and its offset.
-    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report);
+    fn take(&mut self, offset: u64, record: Node<'_>, report: &mut Report);
 }
 
 /// Takes all records in the same way.
@@ -445,12 +443,12 @@ struct Alike<F> {
     take: F,
 }
 
-impl<F: FnMut(u64, Json<'_>, &mut Report)> Records for Alike<F> {
+impl<F: FnMut(u64, Node<'_>, &mut Report)> Records for Alike<F> {
     fn skip(&self, _: &[u8]) -> Skip {
         self.skip
     }
 
-    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+    fn take(&mut self, offset: u64, record: Node<'_>, report: &mut Report) {
         (self.take)(offset, record, report);
     }
 }

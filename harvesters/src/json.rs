@@ -7,20 +7,27 @@
 
 use std::borrow::Cow;
 
-use crate::node::{Json, Skip};
+use crate::node::{Entry, Skip, Span, Tape, number_of};
 
 /// Deeper nesting is left to `serde_json`, which ends at 127.
 const DEEPEST: usize = 100;
 
-/// The value that a text is, without what is skipped; none when that is not easily told.
-pub(crate) fn parse(text: &str, skip: Skip) -> Option<Json<'_>> {
+/// Reads the value that a text is onto a tape, without what is skipped. None when that is
+/// not easily told; what is on the tape is nothing then.
+pub(crate) fn parse(text: &str, skip: Skip, tape: &mut Tape) -> Option<()> {
+    tape.clear();
     if has_control_characters(text.as_bytes()) {
         return None;
     }
-    let mut parser = Parser { text, at: 0, skip };
-    let value = parser.value("", 0)?;
+    let mut parser = Parser {
+        text,
+        at: 0,
+        skip,
+        tape,
+    };
+    parser.value("", 0)?;
     parser.pass_space();
-    (parser.at == text.len()).then_some(value)
+    (parser.at == text.len()).then_some(())
 }
 
 /// Bytes that no text may have in it. (White space between values may; few do.)
@@ -32,13 +39,14 @@ fn has_control_characters(bytes: &[u8]) -> bool {
 }
 
 /// Reads a text from left to right.
-struct Parser<'t> {
+struct Parser<'t, 'p> {
     text: &'t str,
     at: usize,
     skip: Skip,
+    tape: &'p mut Tape,
 }
 
-impl<'t> Parser<'t> {
+impl<'t> Parser<'t, '_> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
@@ -55,20 +63,22 @@ impl<'t> Parser<'t> {
     }
 
     /// The value that begins here and stands under that name.
-    fn value(&mut self, name: &str, depth: usize) -> Option<Json<'t>> {
+    fn value(&mut self, name: &str, depth: usize) -> Option<()> {
         self.pass_space();
-        match self.peek()? {
-            b'"' => self.string().map(Json::Text),
-            b'{' => self.object(name, depth + 1),
-            b'[' => self.list(name, depth + 1),
-            b't' => self.word("true", Json::Bool(true)),
-            b'f' => self.word("false", Json::Bool(false)),
-            b'n' => self.word("null", Json::Null),
-            _ => self.number(),
-        }
+        let entry = match self.peek()? {
+            b'"' => self.string()?,
+            b'{' => return self.object(name, depth + 1),
+            b'[' => return self.list(name, depth + 1),
+            b't' => self.word("true", Entry::Bool(true))?,
+            b'f' => self.word("false", Entry::Bool(false))?,
+            b'n' => self.word("null", Entry::Null)?,
+            _ => self.number()?,
+        };
+        self.tape.entries.push(entry);
+        Some(())
     }
 
-    fn word(&mut self, word: &str, value: Json<'t>) -> Option<Json<'t>> {
+    fn word(&mut self, word: &str, value: Entry) -> Option<Entry> {
         let there = self.text.as_bytes()[self.at..].starts_with(word.as_bytes());
         there.then(|| {
             self.at += word.len();
@@ -76,28 +86,38 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn object(&mut self, name: &str, depth: usize) -> Option<Json<'t>> {
-        // Most records have more than the four that a growing list begins with.
-        let mut members = Vec::with_capacity(8);
+    fn object(&mut self, name: &str, depth: usize) -> Option<()> {
+        let at = self.tape.open();
         self.each_of(b'{', b'}', depth, |parser| {
-            let key = parser.key()?;
+            parser.pass_space();
+            let entry = parser.string()?;
+            let key = parser.text_of(entry);
+            parser.pass_space();
+            parser.pass(b':')?;
             if (parser.skip)(name, &key) {
                 return parser.skip_value(depth);
             }
-            let member = parser.value(&key, depth)?;
-            members.push((key, member));
-            Some(())
+            parser.tape.entries.push(entry);
+            parser.value(&key, depth)
         })?;
-        Some(Json::Object(members))
+        self.tape.close(at, Entry::Object);
+        Some(())
     }
 
-    fn list(&mut self, name: &str, depth: usize) -> Option<Json<'t>> {
-        let mut items = Vec::new();
-        self.each_of(b'[', b']', depth, |parser| {
-            items.push(parser.value(name, depth)?);
-            Some(())
-        })?;
-        Some(Json::List(items))
+    fn list(&mut self, name: &str, depth: usize) -> Option<()> {
+        let at = self.tape.open();
+        self.each_of(b'[', b']', depth, |parser| parser.value(name, depth))?;
+        self.tape.close(at, Entry::List);
+        Some(())
+    }
+
+    /// The text of an entry, which outlives what is added to the tape.
+    fn text_of(&self, entry: Entry) -> Cow<'t, str> {
+        match entry {
+            Entry::Read(span) => Cow::Borrowed(span.of(self.text)),
+            Entry::Built(span) => Cow::Owned(span.of(&self.tape.texts).to_owned()),
+            _ => Cow::Borrowed(""),
+        }
     }
 
     /// Goes over a value, checking it.
@@ -113,7 +133,10 @@ impl<'t> Parser<'t> {
                 parser.skip_value(depth + 1)
             }),
             b'[' => self.each_of(b'[', b']', depth + 1, |parser| parser.skip_value(depth + 1)),
-            _ => self.value("", depth).map(drop),
+            b't' => self.word("true", Entry::Null).map(drop),
+            b'f' => self.word("false", Entry::Null).map(drop),
+            b'n' => self.word("null", Entry::Null).map(drop),
+            _ => self.number().map(drop),
         }
     }
 
@@ -146,15 +169,6 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A member's name and the colon.
-    fn key(&mut self) -> Option<Cow<'t, str>> {
-        self.pass_space();
-        let key = self.string()?;
-        self.pass_space();
-        self.pass(b':')?;
-        Some(key)
-    }
-
     /// Where the next quote or backslash is, from here on.
     fn next_special(&self) -> Option<usize> {
         // Most texts are short: a search of many bytes at a time costs more to begin.
@@ -169,27 +183,24 @@ impl<'t> Parser<'t> {
         Some(self.at + found)
     }
 
-    fn string(&mut self) -> Option<Cow<'t, str>> {
+    /// A text; one with escapes is built among those of the tape.
+    fn string(&mut self) -> Option<Entry> {
         self.pass(b'"')?;
         let start = self.at;
         self.at = self.next_special()?;
-        let plain = &self.text[start..self.at];
         if self.pass(b'"').is_some() {
-            return Some(Cow::Borrowed(plain));
+            return Span::new(start..self.at - 1).map(Entry::Read);
         }
-        // Mostly this is the end; an escaped quote before it costs growing later.
-        let rest = self.text.as_bytes().get(self.at + 2..)?;
-        let mut value = String::with_capacity(plain.len() + memchr::memchr(b'"', rest)? + 4);
-        value.push_str(plain);
-        loop {
-            if self.pass(b'"').is_some() {
-                return Some(Cow::Owned(value));
-            }
-            value.push(self.escape()?);
+        let built = self.tape.texts.len();
+        self.tape.texts.push_str(&self.text[start..self.at]);
+        while self.pass(b'"').is_none() {
+            let letter = self.escape()?;
+            self.tape.texts.push(letter);
             let start = self.at;
             self.at = self.next_special()?;
-            value.push_str(&self.text[start..self.at]);
+            self.tape.texts.push_str(&self.text[start..self.at]);
         }
+        Span::new(built..self.tape.texts.len()).map(Entry::Built)
     }
 
     fn skip_string(&mut self) -> Option<()> {
@@ -243,7 +254,7 @@ impl<'t> Parser<'t> {
         })
     }
 
-    fn number(&mut self) -> Option<Json<'t>> {
+    fn number(&mut self) -> Option<Entry> {
         // So many digits fit in an `i64` in any case.
         const MOST_DIGITS: usize = 18;
         let start = self.at;
@@ -259,9 +270,9 @@ impl<'t> Parser<'t> {
             && digits.bytes().all(|byte| byte.is_ascii_digit())
             && digits.starts_with(|first: char| matches!(first, '1'..='9'));
         if is_plain || number == "0" {
-            return number.parse().ok().map(Json::Int);
+            return number.parse().ok().map(Entry::Int);
         }
-        serde_json::from_str(number).ok()
+        serde_json::from_str(number).ok().as_ref().map(number_of)
     }
 }
 
@@ -270,20 +281,41 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::node::keep_all;
+    use crate::node::{Node, View, keep_all};
 
     fn skip_x(parent: &str, key: &str) -> bool {
         key == "x" || parent == "only" && key != "kept"
     }
 
-    fn by_serde(text: &str, skip: Skip) -> Option<Json<'_>> {
-        use serde::de::DeserializeSeed as _;
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let value = crate::node::Reading::all_but(skip)
-            .deserialize(&mut parser)
-            .ok()?;
-        parser.end().ok()?;
-        Some(value)
+    fn by_serde(text: &str, skip: Skip) -> Option<String> {
+        let mut tape = Tape::default();
+        tape.read_slowly(text, skip).ok()?;
+        Some(format!("{:?}", Shown(tape.beside(text))))
+    }
+
+    fn quickly(text: &str, skip: Skip) -> Option<String> {
+        let mut tape = Tape::default();
+        parse(text, skip, &mut tape)?;
+        Some(format!("{:?}", Shown(tape.beside(text))))
+    }
+
+    /// Shows a value with the order and the repetitions of its members.
+    struct Shown<'a>(Node<'a>);
+
+    impl std::fmt::Debug for Shown<'_> {
+        fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            match self.0.view() {
+                View::List => formatter
+                    .debug_list()
+                    .entries(self.0.list().map(Shown))
+                    .finish(),
+                View::Object => formatter
+                    .debug_list()
+                    .entries(self.0.members().map(|(key, member)| (key, Shown(member))))
+                    .finish(),
+                view => view.fmt(formatter),
+            }
+        }
     }
 
     #[test]
@@ -294,9 +326,9 @@ mod tests {
             r#" { "a" : [ 0 , 123456789012345678901 , 1e3 ] } "#,
             r#""日本語 and a text that is longer than sixteen bytes""#,
         ] {
-            assert_eq!(parse(text, skip_x), by_serde(text, skip_x), "{text}");
-            assert!(parse(text, skip_x).is_some(), "{text}");
-            assert_eq!(parse(text, keep_all), by_serde(text, keep_all), "{text}");
+            assert_eq!(quickly(text, skip_x), by_serde(text, skip_x), "{text}");
+            assert!(quickly(text, skip_x).is_some(), "{text}");
+            assert_eq!(quickly(text, keep_all), by_serde(text, keep_all), "{text}");
         }
     }
 
@@ -324,7 +356,7 @@ mod tests {
             "+1",
             ".5",
         ] {
-            assert_eq!(parse(text, skip_x), None, "{text}");
+            assert_eq!(quickly(text, skip_x), None, "{text}");
             assert_eq!(by_serde(text, keep_all), None, "{text}");
         }
     }
@@ -357,8 +389,8 @@ mod tests {
         #[test]
         fn any_value_is_read_as_serde_reads_it(value in values()) {
             let text = value.to_string();
-            prop_assert!(parse(&text, skip_x).is_some());
-            prop_assert_eq!(parse(&text, skip_x), by_serde(&text, skip_x));
+            prop_assert!(quickly(&text, skip_x).is_some());
+            prop_assert_eq!(quickly(&text, skip_x), by_serde(&text, skip_x));
         }
 
         #[test]
@@ -371,7 +403,7 @@ mod tests {
             let at = text.floor_char_boundary(at.index(text.len()));
             let end = text.ceil_char_boundary(at + 1);
             text.replace_range(at..end, &piece);
-            if let Some(value) = parse(&text, skip_x) {
+            if let Some(value) = quickly(&text, skip_x) {
                 prop_assert_eq!(Some(value), by_serde(&text, skip_x));
             }
         }

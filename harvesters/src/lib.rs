@@ -28,6 +28,7 @@
 //! | [`Session`] and [`session`] | a conversation with its evidence; accessors `prompts`, `finals`, `feedback`, `tools`, `calls`, `commands`, `verifications`, `files_edited`, `skills`, `is_minable`, `locate` |
 //! | [`Roots`], [`registry`], [`Source`], [`SourceInfo`] | where each agent keeps its logs, and what is read of them |
 //! | [`Redactor`] | secrets out of text; rules of the user's own by [`redact::UserRule`] |
+//! | [`Redacted`] | text without secrets; only of such text a session is made |
 //! | [`FileMemory`], [`FileStamp`] | what is remembered of files, so that unchanged ones are not opened |
 //! | [`Watcher`] | tells which roots changed |
 //! | [`OWN_CALL_MARKER`] | the text that marks our own model calls, which are never mined |
@@ -44,7 +45,7 @@
 //!
 //! A reader reduces each record to what matters, decides which records are alive, and
 //! tells [`assemble`](crate) in order what happened. All text passes one door that
-//! redacts it and then cuts it to length. No network, no model, and nothing is ever
+//! redacts it and then cuts it to length; its type, [`Redacted`], is the proof. No network, no model, and nothing is ever
 //! written to the logs.
 
 mod ahead;
@@ -85,7 +86,7 @@ pub use feedback::Polarity;
 pub use harvest::{
     Account, Harvest, HarvestOptions, Limits, OWN_CALL_MARKER, Run, harvest, harvest_each,
 };
-pub use redact::{Redactor, TextLimits};
+pub use redact::{Redacted, Redactor, TextLimits};
 pub use report::Report;
 pub use scope::{ProjectScope, Whereabouts};
 pub use session::{Agent, Session};

@@ -5,6 +5,7 @@
 //! Nothing is ever read past the size that the file had when it was opened, so a log
 //! that grows while it is read cannot keep the reader busy.
 
+use std::cell::Cell;
 use std::io::Read;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -38,6 +39,20 @@ pub(crate) struct Lines<R> {
     large: Option<MutexGuard<'static, ()>>,
 }
 
+thread_local! {
+    /// The buffer of the last log that this thread read, for its next one: to get a
+    /// new one and to grow it costs more than to read a small log.
+    static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+impl<R> Drop for Lines<R> {
+    fn drop(&mut self) {
+        if self.buffer.len() <= LARGE {
+            SPARE.set(std::mem::take(&mut self.buffer));
+        }
+    }
+}
+
 /// Only one log at a time has a line in memory that is longer than [`LARGE`]: with what is read
 /// out of it, it takes twice its length, on every thread.
 static LARGE_LINE: Mutex<()> = Mutex::new(());
@@ -49,7 +64,7 @@ impl<R: Read> Lines<R> {
     pub(crate) fn new(source: R, cap: usize) -> Self {
         Lines {
             source,
-            buffer: Vec::new(),
+            buffer: SPARE.take(),
             unread: 0..0,
             offset: 0,
             ended_at: 0,
@@ -101,11 +116,7 @@ impl<R: Read> Lines<R> {
     }
 
     /// Everything as one JSON object.
-    pub(crate) fn document(
-        &mut self,
-        cap: usize,
-        findings: &mut Findings<'_>,
-    ) -> Option<Json<'static>> {
+    pub(crate) fn document(&mut self, cap: usize, findings: &mut Findings<'_>) -> Option<Json> {
         let mut bytes = self.buffer[self.unread.clone()].to_vec();
         let most = u64::try_from(cap).unwrap_or(u64::MAX);
         let read = self
@@ -122,13 +133,13 @@ impl<R: Read> Lines<R> {
                 return None;
             }
             Ok(_) if bytes.len() > cap => Flaw::Oversized,
-            Ok(_) => match serde_json::from_str::<Json<'_>>(
-                String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}'),
-            ) {
-                Ok(value) if value.is_object() => return Some(value.into_owned()),
-                Ok(_) => Flaw::NotAnObject,
-                Err(error) => flaw_of(&error),
-            },
+            Ok(_) => {
+                match Json::parse(String::from_utf8_lossy(&bytes).trim_start_matches('\u{feff}')) {
+                    Ok(value) if value.node().is_object() => return Some(value),
+                    Ok(_) => Flaw::NotAnObject,
+                    Err(error) => flaw_of(&error),
+                }
+            }
         };
         findings.flaw(0, flaw, "");
         None
@@ -199,7 +210,10 @@ impl<R: Read> Lines<R> {
         if self.buffer.is_empty() {
             self.buffer = vec![0; BUFFER];
         }
-        if self.unread.end == self.buffer.len() {
+        // What is read is kept at the beginning, where the caches have it; no byte is moved
+        // more often than others were handed out.
+        let is_full = self.unread.end == self.buffer.len();
+        if is_full || self.unread.len() <= self.unread.start {
             self.buffer.copy_within(self.unread.clone(), 0);
             self.unread = 0..self.unread.len();
         }
@@ -213,7 +227,8 @@ impl<R: Read> Lines<R> {
             self.buffer.resize(length.max(self.buffer.len() + 1), 0);
         }
         loop {
-            match self.source.read(&mut self.buffer[self.unread.end..]) {
+            let end = self.buffer.len().min(self.unread.end + BUFFER);
+            match self.source.read(&mut self.buffer[self.unread.end..end]) {
                 Ok(count) => {
                     self.unread.end += count;
                     return Ok(count);

@@ -6,6 +6,7 @@
 //! run is a failure.
 
 use crate::feedback::{self, Polarity};
+use crate::redact::{Redacted, cut};
 use crate::session::CallStatus;
 use crate::session::{
     Feedback, IncidentKind, Outcome, Place, Session, Signal, SignalKind, ToolCall, Turn, TurnEnd,
@@ -293,11 +294,11 @@ fn incident(session: &Session, kind: IncidentKind, meaning: SignalKind) -> Signa
         })
 }
 
-fn signal(kind: SignalKind, detail: &str, place: Place) -> Signal {
+fn signal(kind: SignalKind, detail: &Redacted, place: Place) -> Signal {
     const LONGEST: usize = 200;
     Signal {
         kind,
-        detail: crate::redact::cut(detail, LONGEST).to_owned(),
+        detail: detail.part(|detail| cut(detail, LONGEST)),
         place,
     }
 }

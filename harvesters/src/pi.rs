@@ -14,6 +14,7 @@ use crate::clock;
 use crate::harvest::Run;
 use crate::node::{Json, Node, Skip};
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, CallStatus, IncidentKind, Origin, Place, PromptKind, Session, ToolCall, Usage,
@@ -64,12 +65,12 @@ impl Source for Pi {
 /// An entry of the tree and where it stands.
 struct Entry {
     offset: u64,
-    value: Json<'static>,
+    value: Json,
 }
 
 impl Entry {
     fn node(&self) -> Node<'_> {
-        Node::of(&self.value)
+        self.value.node()
     }
 }
 
@@ -77,17 +78,15 @@ impl Entry {
 fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     let door = run.door();
     let mut log = run.open(file)?;
-    let mut header = Json::Null;
+    let mut header = None;
     let mut entries = Vec::new();
     log.each_record(PICTURES, &mut run.report, |offset, record, _| {
-        if Node::of(&record).get("type").str() == Some("session") {
-            if header == Json::Null {
-                header = record.into_owned();
-            }
+        if record.get("type").str() == Some("session") {
+            header.get_or_insert_with(|| record.to_json());
         } else {
             entries.push(Entry {
                 offset,
-                value: record.into_owned(),
+                value: record.to_json(),
             });
         }
     });
@@ -105,14 +104,15 @@ fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     for (entry, live) in entries.iter().zip(live) {
         teller.tell(entry, live);
     }
-    let header = Node::of(&header);
+    let header = header.unwrap_or_default();
+    let header = header.node();
     let usage = teller.usage;
     let facts = &mut teller.assembler.session;
     facts.agent = Agent::Pi;
     facts.id = header
         .get("id")
         .text()
-        .map_or_else(|| stem(&file.path), |id| door.note(id));
+        .map_or_else(|| door.id(&stem(&file.path)), |id| door.note(id));
     facts.project = header.get("cwd").text().map(|path| door.note(path));
     facts.files = vec![file.path.to_string_lossy().into_owned()];
     facts.usage = usage;
@@ -168,7 +168,7 @@ fn live(entries: &[Entry]) -> Vec<bool> {
 struct Teller<'a> {
     assembler: Assembler<'a>,
     usage: Option<Usage>,
-    /// The file that each editing call is to change, by the latest call of an id.
+    /// The file that each editing call is to change, as logged, by the latest call of an id.
     edits: HashMap<String, String>,
 }
 
@@ -191,7 +191,8 @@ impl Teller<'_> {
             ("message", "assistant") => self.answer(message, live, spot),
             ("message", "toolResult") if live => self.result(message, spot),
             ("compaction", _) if live => {
-                self.assembler.incident(IncidentKind::Compaction, "", spot)
+                self.assembler
+                    .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot)
             }
             ("session_info", _) => {
                 if let Some(name) = node.get("name").text() {
@@ -210,10 +211,10 @@ impl Teller<'_> {
         }
         if live {
             self.assembler
-                .prompt(&text, PromptKind::Typed, images, spot, None);
+                .prompt(text, PromptKind::Typed, images, spot, None);
         } else {
             self.assembler
-                .dead_prompt(&text, PromptKind::Typed, images, spot);
+                .dead_prompt(text, PromptKind::Typed, images, spot);
         }
     }
 
@@ -240,20 +241,20 @@ impl Teller<'_> {
         }
         let said = message.get("content");
         if let Some(text) = said.text() {
-            self.assembler.text(&door.answer(text), false, spot);
+            self.assembler.text(door.answer(text), false, spot);
         }
         for block in said.list() {
             match block.get("type").str() {
                 Some("text") => {
                     let text = door.answer(block.get("text").str().unwrap_or_default());
-                    self.assembler.text(&text, false, spot);
+                    self.assembler.text(text, false, spot);
                 }
                 Some("toolCall") => self.call(block, spot),
                 _ => {}
             }
         }
         match message.get("stopReason").str() {
-            Some("aborted") => self.assembler.interrupted("", spot),
+            Some("aborted") => self.assembler.interrupted(&Redacted::EMPTY, spot),
             Some("error") => {
                 let error = message.get("errorMessage").str().unwrap_or("API error");
                 self.assembler.failed(&door.note(error), spot);
@@ -273,7 +274,7 @@ impl Teller<'_> {
                 .text()
                 .or_else(|| arguments.get("file_path").text())
         {
-            self.edits.insert(id.to_owned(), door.note(path));
+            self.edits.insert(id.to_owned(), path.to_owned());
         }
         let command = (name == "bash")
             .then(|| arguments.get("command").text())
@@ -283,12 +284,14 @@ impl Teller<'_> {
     }
 
     fn result(&mut self, message: Node<'_>, spot: Spot) {
-        let id = message.get("toolCallId").str().unwrap_or_default();
+        let door = self.assembler.door;
+        let raw_id = message.get("toolCallId").str().unwrap_or_default();
+        let id = door.id(raw_id);
         let (text, _) = content(message.get("content"));
         let failed = message.get("isError").is_true();
         let is_command = self
             .assembler
-            .call_mut(id)
+            .call_mut(&id)
             .is_some_and(|call| call.command.is_some());
         let code = text
             .rsplit_once("Command exited with code ")
@@ -303,34 +306,33 @@ impl Teller<'_> {
             (true, false, false) => CallStatus::Failed,
             (false, ..) => CallStatus::Ok,
         };
-        let project = self.assembler.session.project.clone();
+        let project = self.assembler.session.project.as_deref();
         let edits = self
             .edits
-            .remove(id)
-            .map(|path| crate::path::absolute(&path, project.as_deref()))
+            .remove(raw_id)
+            .map(|path| door.path(&path, project))
             .into_iter()
             .collect();
-        if !self.assembler.knows_call(id)
+        if !self.assembler.knows_call(&id)
             && let Some(name) = message.get("toolName").text()
         {
             // The record of the call is gone; what it answered is not.
-            let door = self.assembler.door;
             let call = ToolCall {
                 result: door.output(&text),
                 result_place: Some(spot.place),
                 status,
-                ..started_call(id, &door.note(name), spot)
+                ..started_call(id, door.note(name), spot)
             };
             return self.assembler.call(call, None);
         }
         let result = CallResult {
-            output: self.assembler.door.output(&text),
+            output: door.output(&text),
             status,
             exit_code: if is_command && !failed { Some(0) } else { code },
             duration_ms: None,
             edits,
         };
-        self.assembler.result(id, result, spot.place);
+        self.assembler.result(&id, result, spot.place);
     }
 }
 

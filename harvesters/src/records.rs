@@ -3,37 +3,54 @@
 //! A line is one record, as a rule. What is torn, glued to another record or not valid
 //! UTF-8 is mended as far as that is certain; what cannot be read is told to a [`Findings`].
 
-use serde::de::DeserializeSeed as _;
+use std::borrow::Cow;
 
-use crate::json;
+use serde_json::Value;
+
 use crate::lines::Line;
-use crate::node::{Json, Reading, Skip};
-use crate::report::{Findings, Flaw, Repair};
+use crate::node::{Json, Node, Skip, Tape};
+use crate::report::{Findings, Flaw, Repair, Report};
 
-/// The records of a line: usually one; several when a line feed was lost. What is
-/// skipped is passed over without being built.
-pub(crate) fn records_of<'l>(
-    line: &Line<'l>,
+/// Hands out the records of a line: usually one; several when a line feed was lost. What
+/// is skipped is passed over without being built. The tape is used again for each line.
+pub(crate) fn each_of(
+    line: &Line<'_>,
     skip: Skip,
+    tape: &mut Tape,
     findings: &mut Findings<'_>,
-) -> Vec<Json<'l>> {
+    mut take: impl FnMut(Node<'_>, &mut Report),
+) {
     // The whole line is checked at once: texts that are skipped count as well.
     let valid = std::str::from_utf8(line.bytes);
-    if let Ok(text) = valid {
-        if let Some(value) = json::parse(text, skip) {
-            return keep_objects(vec![value], line, findings);
-        }
-        let mut parser = serde_json::Deserializer::from_str(text);
-        let value = Reading::all_but(skip)
-            .deserialize(&mut parser)
-            .and_then(|value| parser.end().map(|()| value));
-        if let Ok(value) = value {
-            return keep_objects(vec![value], line, findings);
-        }
+    if let Ok(text) = valid
+        && let Ok(value) = tape.read(text, skip)
+    {
+        return hand_out(value, line, findings, &mut take);
     }
+    for value in mended(line, valid.ok(), findings) {
+        hand_out(value.node(), line, findings, &mut take);
+    }
+}
+
+/// Only objects are records.
+fn hand_out(
+    value: Node<'_>,
+    line: &Line<'_>,
+    findings: &mut Findings<'_>,
+    take: &mut impl FnMut(Node<'_>, &mut Report),
+) {
+    if !value.is_object() {
+        return findings.flaw(line.offset, Flaw::NotAnObject, "");
+    }
+    findings.report.records += 1;
+    take(value, findings.report);
+}
+
+/// What can be read of a line that is not one value; its text if it is valid UTF-8.
+fn mended(line: &Line<'_>, valid: Option<&str>, findings: &mut Findings<'_>) -> Vec<Json> {
     let text = match valid {
-        Ok(text) => std::borrow::Cow::Borrowed(text),
-        Err(_) => {
+        Some(text) => Cow::Borrowed(text),
+        None => {
             findings.repair(Repair::InvalidUtf8);
             String::from_utf8_lossy(line.bytes)
         }
@@ -41,7 +58,7 @@ pub(crate) fn records_of<'l>(
     let text = match replace_lone_surrogates(&text) {
         Some(fixed) => {
             findings.repair(Repair::LoneSurrogate);
-            std::borrow::Cow::Owned(fixed)
+            Cow::Owned(fixed)
         }
         None => text,
     };
@@ -60,23 +77,7 @@ pub(crate) fn records_of<'l>(
         (2.., None) => findings.repair(Repair::Glued),
         _ => {}
     }
-    keep_objects(values, line, findings)
-}
-
-/// Only objects are records.
-fn keep_objects<'l>(
-    values: Vec<Json<'l>>,
-    line: &Line<'_>,
-    findings: &mut Findings<'_>,
-) -> Vec<Json<'l>> {
-    let mut kept = values;
-    kept.retain(|value| {
-        if !value.is_object() {
-            findings.flaw(line.offset, Flaw::NotAnObject, "");
-        }
-        value.is_object()
-    });
-    kept
+    values
 }
 
 /// How often a damaged line is tried again from a later record start.
@@ -84,17 +85,17 @@ const MOST_TRIES: usize = 64;
 
 /// Reads values that follow each other. After damage, looks for the next `{"` from
 /// which a whole value reaches to the end of the line or to another value.
-fn split_glued(text: &str) -> (Vec<Json<'static>>, Option<Flaw>) {
+fn split_glued(text: &str) -> (Vec<Json>, Option<Flaw>) {
     let mut values = Vec::new();
     let mut flaw = None;
     let mut rest = text;
     let mut tries = 0;
     while !rest.trim_start().is_empty() {
-        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Json<'_>>();
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         match stream.next() {
             Some(Ok(value)) if values.is_empty() || value.is_object() => {
                 let used = stream.byte_offset();
-                values.push(value.into_owned());
+                values.push(Json::from(&value));
                 rest = rest.get(used..).unwrap_or_default();
             }
             Some(Ok(_)) | None => {
@@ -120,7 +121,7 @@ fn next_record(text: &str, tries: &mut usize) -> Option<usize> {
     while *tries < MOST_TRIES {
         let start = from + text.get(from..)?.find("{\"")?;
         *tries += 1;
-        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Json<'_>>();
+        let mut stream = serde_json::Deserializer::from_str(&text[start..]).into_iter::<Value>();
         if let Some(Ok(value)) = stream.next() {
             let after = text[start + stream.byte_offset()..].trim_start();
             if value.is_object() && (after.is_empty() || after.starts_with('{')) {

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::redact::Redactor;
 use crate::session::Agent;
 
 /// What was wrong with a line that was skipped.
@@ -210,6 +211,14 @@ impl Report {
         let key = format!("{agent}/{}", if plain { kind } else { "?" });
         if self.unknown_kinds.len() < MOST_KINDS || self.unknown_kinds.contains_key(&key) {
             *self.unknown_kinds.entry(key).or_default() += 1;
+        }
+    }
+
+    /// Takes secrets out of what it names as logs do.
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+        for (kind, count) in std::mem::take(&mut self.unknown_kinds) {
+            let kind = redactor.redacted(kind).into_string();
+            *self.unknown_kinds.entry(kind).or_default() += count;
         }
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cursor;
+use crate::redact::Redactor;
 use crate::session::{Agent, Session};
 
 /// Which projects are wanted.
@@ -17,21 +18,22 @@ pub enum ProjectScope {
 
 /// What a session's place is known by.
 #[derive(Clone, Copy, Debug)]
-pub struct Whereabouts<'a> {
+pub struct Whereabouts<'a, Folder> {
     /// Whose session.
     pub agent: Agent,
     /// Where it began.
     pub project: Option<&'a str>,
     /// Where it went later.
-    pub later_folders: &'a [String],
+    pub later_folders: &'a [Folder],
     /// The first of its log files.
     pub file: &'a str,
 }
 
 impl ProjectScope {
     /// Whether a session is wanted. One whose log does not say where it started, or that
-    /// went to a wanted project later, gets that project.
-    pub fn takes(&self, session: &mut Session) -> bool {
+    /// went to a wanted project later, gets that project: redacted, since it may be one of
+    /// these folders as the user wrote it.
+    pub fn takes(&self, session: &mut Session, redactor: &Redactor) -> bool {
         let file = session.files.first().map(String::as_str);
         let found = self.project_of(Whereabouts {
             agent: session.agent,
@@ -42,26 +44,31 @@ impl ProjectScope {
         let Some(project) = found else {
             return false;
         };
-        session.project = project;
+        if project.as_deref() != session.project.as_deref() {
+            session.project = project.map(|project| redactor.redacted(project));
+        }
         true
     }
 
     /// The project of a session that was there: where it began if that is wanted, else the
     /// last wanted folder that it went to. `None` when the session is in none.
     #[must_use]
-    pub fn project_of(&self, place: Whereabouts<'_>) -> Option<Option<String>> {
+    pub fn project_of<Folder: AsRef<str>>(
+        &self,
+        place: Whereabouts<'_, Folder>,
+    ) -> Option<Option<String>> {
         if self.includes(place.project) {
             return Some(place.project.map(str::to_owned));
         }
-        let mut entered = place.later_folders.iter().rev();
+        let mut entered = place.later_folders.iter().rev().map(AsRef::as_ref);
         let entered = entered.find(|folder| self.includes(Some(folder)));
-        let found = entered.cloned().or_else(|| self.by_folder_name(place));
-        found.map(Some)
+        let found = entered.map(str::to_owned);
+        found.or_else(|| self.by_folder_name(place)).map(Some)
     }
 
     /// The wanted project that a session of Cursor belongs to by the name of its folder,
     /// which cannot be turned back into a path.
-    fn by_folder_name(&self, place: Whereabouts<'_>) -> Option<String> {
+    fn by_folder_name<Folder>(&self, place: Whereabouts<'_, Folder>) -> Option<String> {
         let ProjectScope::Under(projects) = self else {
             return None;
         };

@@ -1,6 +1,7 @@
 //! The agents whose logs can be read, one file or folder of this crate each.
 //!
-//! Adding a source means one module with a [`Source`] and one line in [`registry`].
+//! Adding a source means one module with a [`Source`] and one line in [`registry`]. Text that
+//! it reads gets into a session through the door of its [`Run`] alone ([`crate::Redacted`]).
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -24,7 +24,7 @@ pub struct FileStamp {
     /// Offset after the last line feed that was read: a grown file can be read on here.
     pub read_to: u64,
     /// What the file's reader found out about its place among others, in words of its
-    /// own; none where that was not asked. It spares a look into the neighbours of a changed file.
+    /// own (what they quote of the log is redacted); none where that was not asked. It spares a look into the neighbours of a changed file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kin: Option<String>,
 }

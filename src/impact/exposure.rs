@@ -100,7 +100,7 @@ fn project(folder: &Path) -> Reach {
 
 fn named_in(session: &Session, path: &Path) -> bool {
     let mut files = session.instruction_files.iter();
-    files.any(|file| Path::new(file) == path)
+    files.any(|file| Path::new(file.as_str()) == path)
 }
 
 /// Whether an agent reads instruction files of that name.
@@ -144,6 +144,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use skillopt_harvesters::session::SkillUse;
+    use skillopt_harvesters::{Redacted, Redactor};
 
     use super::*;
 
@@ -163,15 +164,19 @@ mod tests {
         Exposure::of(&document, &[(Agent::Claude, "/h/.claude".into())])
     }
 
+    fn redacted(text: &str) -> Redacted {
+        Redactor::new().redacted(text)
+    }
+
     fn session(agent: Agent, project: &str, skills: &[&str]) -> Session {
         Session {
             agent,
-            project: Some(project.to_owned()),
+            project: Some(redacted(project)),
             origin: Origin::Interactive,
             skills: skills
                 .iter()
                 .map(|name| SkillUse {
-                    name: (*name).to_owned(),
+                    name: redacted(name),
                     ..SkillUse::default()
                 })
                 .collect(),
@@ -210,7 +215,7 @@ mod tests {
         let agents = exposure(DocumentKind::Memory, "/p/AGENTS.md");
         assert!(agents.used(&session(Agent::Codex, "/p", &[])));
         let named = Session {
-            instruction_files: vec!["/p/AGENTS.md".to_owned()],
+            instruction_files: vec![redacted("/p/AGENTS.md")],
             ..session(Agent::Codex, "/elsewhere", &[])
         };
         assert!(agents.used(&named));

@@ -86,7 +86,7 @@ impl Gatherer {
         for row in &rows {
             if let Some(mut session) = store.session::<Session>(row)? {
                 // Gives it the wanted project, where its log names several or none.
-                options.projects.takes(&mut session);
+                options.projects.takes(&mut session, &options.redactor);
                 sessions.push(session);
             }
         }
@@ -347,7 +347,7 @@ fn text_of(path: &Path) -> Option<String> {
 
 fn encode(session: &Session) -> Result<String, GatherError> {
     serde_json::to_string(session).map_err(|source| GatherError::Encode {
-        id: session.id.clone(),
+        id: session.id.to_string(),
         source,
     })
 }
@@ -355,17 +355,21 @@ fn encode(session: &Session) -> Result<String, GatherError> {
 fn row_of(session: &Session) -> Result<SessionRow, GatherError> {
     let outcome =
         serde_json::to_value(session.outcome.verdict).map_err(|source| GatherError::Encode {
-            id: session.id.clone(),
+            id: session.id.to_string(),
             source,
         })?;
     let first = session.prompts().next();
     let first = first.map(|prompt| prompt.text.chars().take(FIRST_PROMPT).collect());
     Ok(SessionRow {
         agent: session.agent.name().to_owned(),
-        id: session.id.clone(),
+        id: session.id.to_string(),
         file: session.files.first().cloned().unwrap_or_default(),
-        project: session.project.clone(),
-        folders: session.later_folders.clone(),
+        project: session.project.as_deref().map(str::to_owned),
+        folders: session
+            .later_folders
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
         active: session.last_active(),
         outcome: outcome.as_str().unwrap_or_default().to_owned(),
         first_prompt: first.unwrap_or_default(),

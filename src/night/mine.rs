@@ -42,7 +42,7 @@ fn task(session: &Session, phrases: &Phrases, kept_skill: &str) -> Option<Task> 
         .filter(|text| !text.is_empty())
         .take(MAX_FOLLOW_UPS)
         .collect();
-    let project = session.project.clone().unwrap_or_default();
+    let project = session.project.as_deref().unwrap_or_default();
     // Every session may read the skill that nights keep; that says nothing about the task.
     let mut skills = session.skills();
     skills.retain(|name| *name != kept_skill);
@@ -54,14 +54,14 @@ fn task(session: &Session, phrases: &Phrases, kept_skill: &str) -> Option<Task> 
             .unwrap_or_default(),
         outcome: outcome(session, phrases).to_owned(),
         tags: tags(session),
-        source_sessions: vec![session.id.clone()],
+        source_sessions: vec![session.id.to_string()],
         skill_hint: match skills.as_slice() {
             [only] => (*only).to_owned(),
             _ => String::new(),
         },
         ..Task::new(
-            mined_id(&project, first),
-            project,
+            mined_id(project, first),
+            project.to_owned(),
             short(first, MAX_INTENT_CHARS),
         )
     })
@@ -114,6 +114,7 @@ fn tags(session: &Session) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use skillopt_harvesters::Redactor;
     use skillopt_harvesters::session::{Prompt, Turn};
 
     use super::*;
@@ -121,7 +122,7 @@ mod tests {
     fn session(prompts: &[&str]) -> Session {
         let turn = |text: &&str| Turn {
             prompts: vec![Prompt {
-                text: (*text).to_owned(),
+                text: Redactor::new().redacted(*text),
                 ..Prompt::default()
             }],
             ..Turn::default()

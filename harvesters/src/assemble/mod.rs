@@ -2,9 +2,10 @@
 //!
 //! A reader walks the live branch of a conversation and tells the [`Assembler`] what
 //! happened. The assembler groups it into turns, pairs calls with results, judges
-//! verifications, feedback and outcome, and is the only way to build a session. Text
-//! that it is told went through the [`Door`] already: redacting it again would cost as
-//! much and find nothing.
+//! verifications, feedback and outcome, and is the only way to build a session. It is told
+//! [`Redacted`] text, which went through the [`Door`] already: redacting it again would cost
+//! as much and find nothing. Ids of calls are redacted like the rest, here and in the
+//! results that name them.
 
 mod settle;
 
@@ -15,7 +16,7 @@ use jiff::Timestamp;
 use crate::node::Node;
 use crate::noise;
 use crate::outcome;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::session::{
     Answer, CallStatus, CommandRun, Incident, IncidentKind, MachineText, ModelUse, Place, Prompt,
     PromptKind, SESSION_FORMAT, Session, SkillTrigger, SkillUse, ToolCall, Turn, TurnEnd,
@@ -30,21 +31,21 @@ pub(crate) struct Spot {
     pub(crate) at: Option<Timestamp>,
 }
 
-/// The result of a tool call. `output` went through the door already.
+/// The result of a tool call.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CallResult {
-    pub(crate) output: String,
+    pub(crate) output: Redacted,
     pub(crate) status: CallStatus,
     pub(crate) exit_code: Option<i32>,
     pub(crate) duration_ms: Option<u64>,
-    pub(crate) edits: Vec<String>,
+    pub(crate) edits: Vec<Redacted>,
 }
 
 /// A call of which nothing but its beginning is known.
-pub(crate) fn started_call(id: &str, name: &str, spot: Spot) -> ToolCall {
+pub(crate) fn started_call(id: Redacted, name: Redacted, spot: Spot) -> ToolCall {
     ToolCall {
-        id: id.to_owned(),
-        name: name.to_owned(),
+        id,
+        name,
         at: spot.at,
         place: spot.place,
         ..ToolCall::default()
@@ -67,17 +68,17 @@ pub(crate) fn given_call(
             text: door.command(line),
             ..CommandRun::default()
         }),
-        ..started_call(id, &door.note(name), spot)
+        ..started_call(door.id(id), door.note(name), spot)
     }
 }
 
 /// The text without white space around it and without the NUL bytes that some stores pad
-/// with.
-fn plain(text: &str) -> String {
-    let text = text.trim();
+/// with; what they held apart is redacted once more.
+fn plain(text: Redacted, door: Door<'_>) -> Redacted {
+    let text = text.trimmed();
     match text.contains('\0') {
-        true => text.replace('\0', ""),
-        false => text.to_owned(),
+        true => door.redactor.redacted(text.replace('\0', "")),
+        false => text,
     }
 }
 
@@ -87,7 +88,7 @@ pub(crate) struct Assembler<'a> {
     /// Facts about the session as a whole, filled in by the reader.
     pub(crate) session: Session,
     turns: Vec<Building>,
-    calls: HashMap<String, (usize, usize)>,
+    calls: HashMap<Redacted, (usize, usize)>,
     turn_ids: HashMap<String, usize>,
     /// What comes now belongs to the session that this one was forked from.
     inherited: bool,
@@ -131,7 +132,7 @@ impl<'a> Assembler<'a> {
     /// not taken for the work on the request before it.
     pub(crate) fn prompt(
         &mut self,
-        text: &str,
+        text: Redacted,
         kind: PromptKind,
         images: u32,
         spot: Spot,
@@ -140,14 +141,14 @@ impl<'a> Assembler<'a> {
         if text.trim().is_empty() && images == 0 {
             return;
         }
-        if let Some(made) = Self::made_by(text, kind, images) {
-            self.machine_text(made, text, spot.place);
+        if let Some(made) = Self::made_by(&text, kind, images) {
+            self.machine_text(Redacted::own(made), &text, spot.place);
             if kind == PromptKind::Typed {
                 self.start_turn();
             }
             return;
         }
-        let prompt = Self::make_prompt(text, kind, images, spot);
+        let prompt = self.make_prompt(text, kind, images, spot);
         let joins =
             kind == PromptKind::Steering && self.turns.last().is_some_and(|open| !open.closed);
         if !joins {
@@ -161,11 +162,17 @@ impl<'a> Assembler<'a> {
     }
 
     /// A prompt on a branch that the person rewound.
-    pub(crate) fn dead_prompt(&mut self, text: &str, kind: PromptKind, images: u32, spot: Spot) {
-        if Self::made_by(text, kind, images).is_some() {
+    pub(crate) fn dead_prompt(
+        &mut self,
+        text: Redacted,
+        kind: PromptKind,
+        images: u32,
+        spot: Spot,
+    ) {
+        if Self::made_by(&text, kind, images).is_some() {
             return;
         }
-        let prompt = Self::make_prompt(text, kind, images, spot);
+        let prompt = self.make_prompt(text, kind, images, spot);
         self.session.dead_prompts.push(prompt);
     }
 
@@ -175,9 +182,9 @@ impl<'a> Assembler<'a> {
         noise::kind_of(text).filter(|_| is_typed && images == 0)
     }
 
-    fn make_prompt(text: &str, kind: PromptKind, images: u32, spot: Spot) -> Prompt {
+    fn make_prompt(&self, text: Redacted, kind: PromptKind, images: u32, spot: Spot) -> Prompt {
         Prompt {
-            text: plain(text),
+            text: plain(text, self.door),
             kind,
             at: spot.at,
             images,
@@ -186,12 +193,12 @@ impl<'a> Assembler<'a> {
     }
 
     /// A text by the agent. An interim one never is the answer.
-    pub(crate) fn text(&mut self, text: &str, interim: bool, spot: Spot) {
+    pub(crate) fn text(&mut self, text: Redacted, interim: bool, spot: Spot) {
         if text.trim().is_empty() {
             return;
         }
         let answer = Answer {
-            text: plain(text),
+            text: plain(text, self.door),
             at: spot.at,
             place: spot.place,
         };
@@ -224,12 +231,12 @@ impl<'a> Assembler<'a> {
     }
 
     /// Whether a call of that id was made.
-    pub(crate) fn knows_call(&self, id: &str) -> bool {
+    pub(crate) fn knows_call(&self, id: &Redacted) -> bool {
         self.calls.contains_key(id)
     }
 
     /// The call of that id.
-    pub(crate) fn call_mut(&mut self, id: &str) -> Option<&mut ToolCall> {
+    pub(crate) fn call_mut(&mut self, id: &Redacted) -> Option<&mut ToolCall> {
         let (turn, call) = self.calls.get(id).copied()?;
         self.turns.get_mut(turn)?.turn.tools.get_mut(call)
     }
@@ -245,7 +252,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The result of the call of that id.
-    pub(crate) fn result(&mut self, id: &str, result: CallResult, place: Place) {
+    pub(crate) fn result(&mut self, id: &Redacted, result: CallResult, place: Place) {
         let Some(call) = self.call_mut(id) else {
             return;
         };
@@ -270,15 +277,15 @@ impl<'a> Assembler<'a> {
     }
 
     /// What a call printed, where its result did not tell.
-    pub(crate) fn add_output(&mut self, id: &str, output: &str) {
+    pub(crate) fn add_output(&mut self, id: &Redacted, output: Redacted) {
         if let Some(call) = self.call_mut(id).filter(|call| call.result.is_empty()) {
-            output.clone_into(&mut call.result);
+            call.result = output;
         }
     }
 
     /// Puts the commands that a script started at the same time, and that were written
     /// down as they ended, into the order of the script.
-    pub(crate) fn order_commands(&mut self, script: &str, commands: &[String]) {
+    pub(crate) fn order_commands(&mut self, script: &Redacted, commands: &[Redacted]) {
         let Some((turn, first)) = self.calls.get(script).copied() else {
             return;
         };
@@ -305,7 +312,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The person stopped the agent.
-    pub(crate) fn interrupted(&mut self, detail: &str, spot: Spot) {
+    pub(crate) fn interrupted(&mut self, detail: &Redacted, spot: Spot) {
         if let Some(open) = self.turns.last_mut().filter(|open| !open.closed) {
             open.demote();
             open.turn.end = TurnEnd::Interrupted;
@@ -314,7 +321,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// The turn ended because the model could not be reached.
-    pub(crate) fn failed(&mut self, detail: &str, spot: Spot) {
+    pub(crate) fn failed(&mut self, detail: &Redacted, spot: Spot) {
         let open = self.open();
         open.demote();
         open.turn.end = TurnEnd::ApiError;
@@ -322,7 +329,7 @@ impl<'a> Assembler<'a> {
     }
 
     /// Something happened. Inherited incidents are the other session's.
-    pub(crate) fn incident(&mut self, kind: IncidentKind, detail: &str, spot: Spot) {
+    pub(crate) fn incident(&mut self, kind: IncidentKind, detail: &Redacted, spot: Spot) {
         if self.inherited {
             return;
         }
@@ -335,54 +342,52 @@ impl<'a> Assembler<'a> {
     }
 
     /// A text in the conversation that a program made.
-    pub(crate) fn machine_text(&mut self, kind: &str, text: &str, place: Place) {
+    pub(crate) fn machine_text(&mut self, kind: Redacted, text: &Redacted, place: Place) {
         const MOST: usize = 200;
         if self.inherited || text.trim().is_empty() || self.session.machine_texts.len() >= MOST {
             return;
         }
         let text = self.door.shorten(text);
-        self.session.machine_texts.push(MachineText {
-            kind: kind.to_owned(),
-            text,
-            place,
-        });
+        self.session
+            .machine_texts
+            .push(MachineText { kind, text, place });
     }
 
     /// A skill was used.
-    pub(crate) fn skill(&mut self, name: &str, trigger: SkillTrigger, place: Place) {
-        let name = name.trim_start_matches('/');
+    pub(crate) fn skill(&mut self, name: &Redacted, trigger: SkillTrigger, place: Place) {
+        let plain = name.trim_start_matches('/');
         if self.inherited
-            || name.is_empty()
-            || self.session.skills.iter().any(|skill| skill.name == name)
+            || plain.is_empty()
+            || self.session.skills.iter().any(|skill| skill.name == plain)
         {
             return;
         }
         self.session.skills.push(SkillUse {
-            name: name.to_owned(),
+            name: name.part(|name| name.trim_start_matches('/')),
             trigger,
             place,
         });
     }
 
     /// An instruction file was in force.
-    pub(crate) fn instruction_file(&mut self, path: &str) {
+    pub(crate) fn instruction_file(&mut self, path: &Redacted) {
         let known = &mut self.session.instruction_files;
         if !path.is_empty() && !known.iter().any(|one| one == path) {
-            known.push(path.to_owned());
+            known.push(path.clone());
         }
     }
 
     /// A message by that model.
-    pub(crate) fn model(&mut self, name: &str) {
+    pub(crate) fn model(&mut self, name: &Redacted) {
         match self
             .session
             .models
             .iter_mut()
-            .find(|model| model.name == name)
+            .find(|model| model.name == *name)
         {
             Some(model) => model.messages += 1,
             None => self.session.models.push(ModelUse {
-                name: name.to_owned(),
+                name: name.clone(),
                 messages: 1,
             }),
         }

@@ -5,7 +5,6 @@ use std::sync::LazyLock;
 use regex::RegexSet;
 
 use crate::feedback::{self, Asked, Before};
-use crate::path;
 use crate::redact::{Door, Words};
 use crate::session::{
     CallStatus, CommandRun, Feedback, Prompt, PromptKind, Session, SkillTrigger, SkillUse,
@@ -27,14 +26,11 @@ pub(super) fn is_empty(turn: &Turn) -> bool {
 pub(super) fn settle(call: &mut ToolCall, project: Option<&str>, door: Door<'_>) {
     if let Some(command) = &mut call.command {
         let has_result = call.result_place.is_some();
-        settle_command(command, &mut call.status, has_result, &call.result);
+        settle_command(command, &mut call.status, has_result, &call.result, door);
         let folder = command.workdir.as_deref().or(project);
-        let absolute = |paths: Vec<String>| {
-            paths
-                .iter()
-                .map(|path| path::absolute(path, folder))
-                .collect()
-        };
+        // Their quotes are gone, so they go through the door once more.
+        let absolute =
+            |paths: Vec<String>| paths.iter().map(|path| door.path(path, folder)).collect();
         call.shell_edits = absolute(shell::changed_files(&command.text));
         if call.status == CallStatus::Ok {
             call.reverts = absolute(shell::reverted_files(&command.text));
@@ -49,6 +45,7 @@ fn settle_command(
     status: &mut CallStatus,
     has_result: bool,
     output: &str,
+    door: Door<'_>,
 ) {
     if !matches!(
         status,
@@ -70,7 +67,7 @@ fn settle_command(
         (None, CallStatus::Unknown) if has_result => Ended::Unknown,
         (None, _) => Ended::No,
     };
-    command.verification = verify::judge(&command.text, ended, output);
+    command.verification = verify::judge(&command.text, ended, output, door.redactor);
 }
 
 /// Words of which one is in every text that a sign is found in.
@@ -201,18 +198,17 @@ pub(super) fn note_skill_reads(session: &mut Session) {
                 call.name
                     .to_ascii_lowercase()
                     .contains("read")
-                    .then_some(call.arguments.as_str())
+                    .then_some(&call.arguments)
             },
-            |command| {
-                shell::steps(&command.text)
-                    .first()
-                    .map(|_| command.text.as_str())
-            },
+            |command| shell::steps(&command.text).first().map(|_| &command.text),
         );
         let ok = matches!(call.status, CallStatus::Ok | CallStatus::Unknown);
-        for found in pattern.captures_iter(reads.filter(|_| ok).unwrap_or_default()) {
+        let Some(reads) = reads.filter(|_| ok) else {
+            continue;
+        };
+        for name in pattern.captures_iter(reads).filter_map(|all| all.get(1)) {
             read.push(SkillUse {
-                name: found[1].to_owned(),
+                name: reads.part(|text| text.get(name.range()).unwrap_or_default()),
                 trigger: SkillTrigger::FileRead,
                 place: call.place,
             });

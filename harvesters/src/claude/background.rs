@@ -6,9 +6,11 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::redact::Redacted;
+
 /// The calls that started such commands, by the id that the program gave each.
 #[derive(Default)]
-pub(super) struct Background(HashMap<String, String>);
+pub(super) struct Background(HashMap<String, Redacted>);
 
 type Pattern = LazyLock<Option<Regex>>;
 static STARTED: Pattern =
@@ -19,14 +21,14 @@ static ENDED: Pattern = LazyLock::new(|| Regex::new(r"<exit_code>(-?\d{1,10})</e
 
 impl Background {
     /// A call started a command.
-    pub(super) fn started(&mut self, call: &str, output: &str) {
+    pub(super) fn started(&mut self, call: &Redacted, output: &str) {
         if let Some(id) = first(&STARTED, output) {
-            self.0.insert(id.to_owned(), call.to_owned());
+            self.0.insert(id.to_owned(), call.clone());
         }
     }
 
     /// The call whose command ended, and with which code, when another call asked for that.
-    pub(super) fn ended(&self, arguments: &str, output: &str) -> Option<(&str, i32)> {
+    pub(super) fn ended(&self, arguments: &str, output: &str) -> Option<(&Redacted, i32)> {
         if self.0.is_empty() {
             return None;
         }

@@ -7,7 +7,7 @@ use regex::Regex;
 
 use crate::assemble::{Assembler, CallResult, Spot};
 use crate::noise;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::session::{
     Agent, CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger,
     ToolCall, Usage,
@@ -64,12 +64,13 @@ pub(super) fn session(
     facts.forked_from = forked_from
         .as_ref()
         .and_then(|path| path.file_stem())
-        .map(|stem| stem.to_string_lossy().into_owned());
+        .map(|stem| door.id(&stem.to_string_lossy()));
     facts.superseded_files = superseded
         .iter()
         .map(|path| path.to_string_lossy().into_owned())
         .collect();
-    facts.sub_agent_files = sub_agents.get(&facts.id).cloned().unwrap_or_default();
+    let sub_agent_files = sub_agents.get(&transcript.id());
+    facts.sub_agent_files = sub_agent_files.cloned().unwrap_or_default();
     // Files below the session are one an agent; those beside it are mostly warm-ups.
     let own_folder = facts
         .sub_agent_files
@@ -221,9 +222,9 @@ struct Builder<'a> {
     assembler: Assembler<'a>,
     inherited: &'a HashSet<u64>,
     /// Calls by id and tool: streamed copies repeat both.
-    seen_calls: HashSet<(String, String)>,
+    seen_calls: HashSet<(Redacted, Redacted)>,
     /// The file that each editing call is to change.
-    edited_paths: HashMap<String, String>,
+    edited_paths: HashMap<Redacted, Redacted>,
     agents_started: u32,
     /// The record before was a compaction's mark, which the summary follows.
     at_boundary: bool,
@@ -257,7 +258,8 @@ impl Builder<'_> {
                     PromptKind::Typed if asked => PromptKind::SlashCommand,
                     kind => *kind,
                 };
-                self.assembler.prompt(text, kind, *images, spot, None)
+                self.assembler
+                    .prompt(text.clone(), kind, *images, spot, None)
             }
             RowKind::SlashCommand { name, arguments } => {
                 self.slash_command(name, arguments, spot, following)
@@ -266,11 +268,16 @@ impl Builder<'_> {
             RowKind::Machine { kind, text, .. } => {
                 if *kind == SUMMARY && !std::mem::take(&mut self.at_boundary) {
                     // Old releases wrote no mark.
-                    self.assembler.incident(IncidentKind::Compaction, "", spot);
+                    self.assembler
+                        .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot);
                 }
-                self.assembler.machine_text(kind, text, spot.place)
+                self.assembler
+                    .machine_text(Redacted::own(kind), text, spot.place)
             }
-            RowKind::Hook(text) => self.assembler.machine_text("hook", text, spot.place),
+            RowKind::Hook(text) => {
+                self.assembler
+                    .machine_text(Redacted::own("hook"), text, spot.place)
+            }
             RowKind::Instructions(paths) => {
                 for path in paths {
                     self.assembler.instruction_file(path);
@@ -301,20 +308,21 @@ impl Builder<'_> {
         if let RowKind::Prompt { text, kind, images } = &row.kind
             && kind.by_person()
         {
-            self.assembler.dead_prompt(text, *kind, *images, spot);
+            self.assembler
+                .dead_prompt(text.clone(), *kind, *images, spot);
         }
         if let RowKind::SlashCommand { name, arguments } = &row.kind {
             let text = self.assembler.door.prompt(&format!("/{name} {arguments}"));
             self.assembler
-                .dead_prompt(&text, PromptKind::SlashCommand, 0, spot);
+                .dead_prompt(text, PromptKind::SlashCommand, 0, spot);
         }
     }
 
     /// A slash command is a prompt if work follows: its body, or an answer.
     fn slash_command(
         &mut self,
-        name: &str,
-        arguments: &str,
+        name: &Redacted,
+        arguments: &Redacted,
         spot: Spot,
         following: &[(&Row, bool)],
     ) {
@@ -325,31 +333,33 @@ impl Builder<'_> {
         if works {
             let text = self.assembler.door.prompt(&format!("/{name} {arguments}"));
             self.assembler
-                .prompt(&text, PromptKind::SlashCommand, 0, spot, None);
+                .prompt(text, PromptKind::SlashCommand, 0, spot, None);
             self.assembler
                 .skill(name, SkillTrigger::Command, spot.place);
         }
     }
 
     /// A notice tells how a background command ended; one that wakes starts a turn.
-    fn notice(&mut self, text: &str, wakes: bool, spot: Spot) {
+    fn notice(&mut self, text: &Redacted, wakes: bool, spot: Spot) {
         static EXIT: LazyLock<Option<Regex>> =
             LazyLock::new(|| Regex::new(r"exit code:? (-?\d{1,10})\b").ok());
         let code = EXIT
             .as_ref()
             .and_then(|pattern| pattern.captures(text)?.get(1)?.as_str().parse().ok());
-        let command = tagged(text, "tool-use-id")
-            .and_then(|id| self.assembler.call_mut(id))
+        let id = text.part(|text| tagged(text, "tool-use-id").unwrap_or_default());
+        let command = self
+            .assembler
+            .call_mut(&id)
             .and_then(|call| call.command.as_mut());
         if let Some(command) = command {
             command.late_exit_code = code;
         }
         if wakes {
             self.assembler
-                .prompt(text, PromptKind::Notification, 0, spot, None);
+                .prompt(text.clone(), PromptKind::Notification, 0, spot, None);
         }
         self.assembler
-            .machine_text("notification", text, spot.place);
+            .machine_text(Redacted::own("notification"), text, spot.place);
     }
 
     fn result(&mut self, raw: &RawResult, spot: Spot, following: &[(&Row, bool)]) {
@@ -421,11 +431,12 @@ impl Builder<'_> {
             .chunk_by(|one, other| one.is_text() && other.is_text())
         {
             match blocks {
-                [Block::Text(text)] => self.assembler.text(text, false, spot),
+                [Block::Text(text)] => self.assembler.text(text.clone(), false, spot),
                 [Block::Call(call)] => self.call(call, spot, inherited),
                 texts => {
-                    let texts: Vec<&str> = texts.iter().filter_map(Block::text).collect();
-                    self.assembler.text(&texts.join("\n"), false, spot);
+                    let texts: Vec<&Redacted> = texts.iter().filter_map(Block::text).collect();
+                    self.assembler
+                        .text(Redacted::joined(&texts, "\n"), false, spot);
                 }
             }
         }

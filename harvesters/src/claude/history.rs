@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::harvest::Run;
-use crate::node::{Node, keep_all};
+use crate::node::keep_all;
+use crate::redact::Redacted;
 use crate::report::Report;
 use crate::session::Session;
 use crate::stamp::FileStamp;
@@ -17,7 +18,7 @@ pub(super) struct History {
     /// Sessions that they name.
     sessions: HashSet<String>,
     /// Project and text of those that name none, as up to 2.0.
-    lines: HashSet<(String, String)>,
+    lines: HashSet<(Redacted, Redacted)>,
 }
 
 impl History {
@@ -37,7 +38,6 @@ impl History {
         let mut log = run.open_aside(&file)?;
         let mut history = History::default();
         log.each_record(keep_all, &mut Report::default(), |_, record, _| {
-            let record = Node::of(&record);
             if let Some(id) = record.get("sessionId").text() {
                 history.sessions.insert(id.to_owned());
             } else if let Some(project) = record.get("project").text() {
@@ -62,10 +62,9 @@ impl History {
         let Some(project) = session.project.clone().filter(|_| !self.lines.is_empty()) else {
             return false;
         };
-        let mut line = (project, String::new());
-        session.prompts().any(|prompt| {
-            prompt.text.trim().clone_into(&mut line.1);
-            self.lines.contains(&line)
-        })
+        let mut texts = session
+            .prompts()
+            .map(|prompt| prompt.text.clone().trimmed());
+        texts.any(|text| self.lines.contains(&(project.clone(), text)))
     }
 }

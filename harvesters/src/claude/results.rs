@@ -6,20 +6,20 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::node::Node;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::session::CallStatus;
 
 /// The result of one call.
 pub(super) struct RawResult {
-    pub(super) id: String,
-    pub(super) output: String,
+    pub(super) id: Redacted,
+    pub(super) output: Redacted,
     pub(super) status: CallStatus,
     /// The exit code that a failed command's text names.
     pub(super) exit_code: Option<i32>,
     /// The person refused the call; an interruption may follow.
     pub(super) rejected: bool,
     /// The file that was changed.
-    pub(super) path: Option<String>,
+    pub(super) path: Option<Redacted>,
     pub(super) duration_ms: Option<u64>,
 }
 
@@ -69,11 +69,7 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
         CallStatus::Ok
     };
     RawResult {
-        id: block
-            .get("tool_use_id")
-            .str()
-            .unwrap_or_default()
-            .to_owned(),
+        id: door.id(block.get("tool_use_id").str().unwrap_or_default()),
         output: door.output(&text),
         status,
         exit_code: if status == CallStatus::Failed {

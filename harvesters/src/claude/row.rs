@@ -5,14 +5,14 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use jiff::Timestamp;
 
 use crate::node::Node;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::session::PromptKind;
 
 use super::attachment;
 use super::results::RawResult;
 use super::user;
 
-/// A record reduced to what matters. All text went through the door.
+/// A record reduced to what matters.
 pub(super) struct Row {
     pub(super) offset: u64,
     pub(super) at: Option<Timestamp>,
@@ -28,36 +28,36 @@ pub(super) struct Row {
 pub(super) enum RowKind {
     /// A person's text.
     Prompt {
-        text: String,
+        text: Redacted,
         kind: PromptKind,
         images: u32,
     },
     /// A slash command: a prompt if work follows.
-    SlashCommand { name: String, arguments: String },
+    SlashCommand { name: Redacted, arguments: Redacted },
     /// Output of a built-in command: the slash command before it was no prompt.
     CommandOutput,
     /// A notice by the program that the model answers.
-    Notice { text: String, wakes: bool },
+    Notice { text: Redacted, wakes: bool },
     /// A text by a program.
     Machine {
         kind: &'static str,
-        text: String,
+        text: Redacted,
         expands: bool,
     },
     /// Results of tool calls.
     Results(Vec<RawResult>),
     /// The person stopped the agent.
-    Interrupted(String),
+    Interrupted(Redacted),
     /// A message of the model, or a part of it.
     Assistant(Message),
     /// The conversation was summarised.
-    Compacted(String),
+    Compacted(Redacted),
     /// The model could not be reached; the program tries again.
-    ApiError(String),
+    ApiError(Redacted),
     /// Instruction files in force.
-    Instructions(Vec<String>),
+    Instructions(Vec<Redacted>),
     /// A hook's output.
-    Hook(String),
+    Hook(Redacted),
     /// Nothing that matters, but a link in the chain.
     Link,
 }
@@ -66,13 +66,13 @@ pub(super) enum RowKind {
 pub(super) struct Message {
     /// Hash of the message id.
     pub(super) id: Option<u64>,
-    pub(super) model: Option<String>,
+    pub(super) model: Option<Redacted>,
     pub(super) blocks: Vec<Block>,
     pub(super) usage: Option<MessageUsage>,
     /// The text of an API error shown as a message.
-    pub(super) error: Option<String>,
+    pub(super) error: Option<Redacted>,
     /// On behalf of which skill.
-    pub(super) skill: Option<String>,
+    pub(super) skill: Option<Redacted>,
 }
 
 /// Tokens of one message, as that record has them.
@@ -88,12 +88,12 @@ pub(super) struct MessageUsage {
 
 /// One content block.
 pub(super) enum Block {
-    Text(String),
+    Text(Redacted),
     Call(RawCall),
 }
 
 impl Block {
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(super) fn text(&self) -> Option<&Redacted> {
         match self {
             Block::Text(text) => Some(text),
             Block::Call(_) => None,
@@ -107,13 +107,13 @@ impl Block {
 
 /// A tool call as logged.
 pub(super) struct RawCall {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) arguments: String,
-    pub(super) command: Option<String>,
+    pub(super) id: Redacted,
+    pub(super) name: Redacted,
+    pub(super) arguments: Redacted,
+    pub(super) command: Option<Redacted>,
     /// The file that an editing tool is to change.
-    pub(super) path: Option<String>,
-    pub(super) skill: Option<String>,
+    pub(super) path: Option<Redacted>,
+    pub(super) skill: Option<Redacted>,
 }
 
 /// A short stand-in for an id.
@@ -255,7 +255,7 @@ fn call(block: Node<'_>, door: Door<'_>) -> RawCall {
         })
         .flatten();
     RawCall {
-        id: block.get("id").str().unwrap_or_default().to_owned(),
+        id: door.id(block.get("id").str().unwrap_or_default()),
         name: door.note(name),
         arguments: door.arguments(input),
         command: SHELL_TOOLS

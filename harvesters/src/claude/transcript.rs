@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use crate::clock;
 use crate::harvest::Run;
 use crate::node::Node;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::walk::Found;
@@ -29,14 +29,14 @@ pub(super) struct Transcript {
     pub(super) message_ids: HashSet<u64>,
     /// First time in file order, metadata lines included.
     pub(super) written_from: Option<Timestamp>,
-    pub(super) version: Option<String>,
-    pub(super) entrypoint: Option<String>,
-    pub(super) project: Option<String>,
-    pub(super) branch: Option<String>,
-    pub(super) title: Option<String>,
+    pub(super) version: Option<Redacted>,
+    pub(super) entrypoint: Option<Redacted>,
+    pub(super) project: Option<Redacted>,
+    pub(super) branch: Option<Redacted>,
+    pub(super) title: Option<Redacted>,
     pub(super) cost_usd: Option<f64>,
     /// The session id that the records name.
-    pub(super) session_id: Option<String>,
+    pub(super) session_id: Option<Redacted>,
     rows_by_id: HashMap<u64, usize>,
     queue: Queue,
 }
@@ -48,7 +48,7 @@ impl Transcript {
         let mut log = run.open(file)?;
         let mut transcript = Transcript::empty(file.path.clone());
         log.each_record(skipped, &mut run.report, |offset, record, report| {
-            transcript.add(offset, Node::of(&record), door, report);
+            transcript.add(offset, record, door, report);
         });
         let empty = log.lines.offset() == 0;
         run.close(log);
@@ -148,7 +148,7 @@ impl Transcript {
 
     /// Circumstances of the session: the first record that names them counts.
     fn note_circumstances(&mut self, record: Node<'_>, door: Door<'_>) {
-        let note = |field: &mut Option<String>, name: &str| {
+        let note = |field: &mut Option<Redacted>, name: &str| {
             if field.is_none() {
                 *field = record.get(name).text().map(|text| door.note(text));
             }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use crate::assemble::{Assembler, Spot};
 use crate::harvest::Run;
 use crate::noise;
+use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{
     Agent, IncidentKind, Origin, Place, PromptKind, Session, SkillTrigger, Usage,
@@ -41,7 +42,7 @@ pub(super) fn session(
         assembler: Assembler::new(run.door()),
         work: Work::new(&thread.lines),
         tellers,
-        own_id: String::new(),
+        own_id: Redacted::EMPTY,
         in_turn: false,
         prompts_in_turn: 0,
         pending_error: None,
@@ -49,7 +50,7 @@ pub(super) fn session(
         reviews: 0,
     };
     for (id, lines) in &history {
-        teller.own_id.clone_from(id);
+        teller.own_id = run.door().id(id);
         for marked in lines {
             teller.tell(
                 &marked.line,
@@ -62,7 +63,11 @@ pub(super) fn session(
         }
         teller.end_turn();
     }
-    teller.own_id = thread.meta.id.clone().unwrap_or_else(|| files.id.clone());
+    teller.own_id = thread
+        .meta
+        .id
+        .clone()
+        .unwrap_or_else(|| run.door().id(&files.id));
     for marked in &thread.lines {
         let place = Place {
             file: marked.line.file,
@@ -96,12 +101,12 @@ fn finish(
     let meta = &thread.meta;
     let session = &mut assembler.session;
     session.agent = Agent::Codex;
-    session.id = meta.id.clone().unwrap_or_else(|| files.id.clone());
-    session.agent_version.clone_from(&meta.version);
-    session.project = meta
-        .cwd
+    session.id = meta
+        .id
         .clone()
-        .or_else(|| work.first_folder().map(str::to_owned));
+        .unwrap_or_else(|| assembler.door.id(&files.id));
+    session.agent_version.clone_from(&meta.version);
+    session.project = meta.cwd.clone().or_else(|| work.first_folder().cloned());
     session.later_folders = work.later_folders().to_vec();
     session.git.branch = meta.branch.clone().filter(|branch| branch != "HEAD");
     session.git.commit.clone_from(&meta.commit);
@@ -109,7 +114,7 @@ fn finish(
     session.title = index
         .titles
         .as_ref()
-        .and_then(|titles| titles.get(&session.id).cloned());
+        .and_then(|titles| titles.get(session.id.as_str()).cloned());
     session.files = files
         .files
         .iter()
@@ -145,7 +150,7 @@ fn origin_of(session: &Session, source: Option<&str>, index: &Index) -> Origin {
         }
         Some(_) => Origin::Interactive,
         None => match &index.typed {
-            Some(ids) if ids.contains(&session.id) => Origin::Interactive,
+            Some(ids) if ids.contains(session.id.as_str()) => Origin::Interactive,
             Some(_) => Origin::Headless,
             None => Origin::Unknown,
         },
@@ -309,11 +314,11 @@ struct Storyteller<'a> {
     work: Work,
     tellers: Tellers,
     /// The thread whose lines are told.
-    own_id: String,
+    own_id: Redacted,
     in_turn: bool,
     prompts_in_turn: usize,
     /// An error that the end of the turn may repeat.
-    pending_error: Option<(String, Spot)>,
+    pending_error: Option<(Redacted, Spot)>,
     agents: u32,
     reviews: u32,
 }
@@ -334,12 +339,15 @@ impl Storyteller<'_> {
                     by,
                     thread,
                 } if *by == self.tellers.prompts(line.format) => {
-                    self.prompt(text, *images, thread.as_deref(), spot, turn);
+                    self.prompt(text, *images, thread.as_ref(), spot, turn);
                 }
                 Fact::Answer { text, interim, by } if *by == self.tellers.answers(line.format) => {
-                    self.assembler.text(text, *interim, spot);
+                    self.assembler.text(text.clone(), *interim, spot);
                 }
-                Fact::Machine { kind, text } => self.assembler.machine_text(kind, text, place),
+                Fact::Machine { kind, text } => {
+                    self.assembler
+                        .machine_text(Redacted::own(kind), text, place);
+                }
                 Fact::Skill(name) => self.assembler.skill(name, SkillTrigger::Command, place),
                 Fact::Instructions(path) => self.assembler.instruction_file(path),
                 Fact::Turn {
@@ -351,16 +359,17 @@ impl Storyteller<'_> {
                     self.in_turn = true;
                     self.prompts_in_turn = 0;
                 }
-                Fact::TurnEnded { error } => self.turn_ended(error.as_deref(), spot),
+                Fact::TurnEnded { error } => self.turn_ended(error.as_ref(), spot),
                 Fact::TurnAborted { interrupted } => {
                     if *interrupted {
-                        self.assembler.interrupted("", spot);
+                        self.assembler.interrupted(&Redacted::EMPTY, spot);
                     }
                     self.end_turn();
                 }
                 Fact::ApiError(text) => self.pending_error = Some((text.clone(), spot)),
                 Fact::Compacted(by) if *by == self.tellers.compactions => {
-                    self.assembler.incident(IncidentKind::Compaction, "", spot);
+                    self.assembler
+                        .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot);
                 }
                 _ => {}
             }
@@ -369,13 +378,13 @@ impl Storyteller<'_> {
 
     fn prompt(
         &mut self,
-        text: &str,
+        text: &Redacted,
         images: u32,
-        thread: Option<&str>,
+        thread: Option<&Redacted>,
         spot: Spot,
         turn: Option<&str>,
     ) {
-        let foreign = thread.is_some_and(|thread| thread != self.own_id);
+        let foreign = thread.is_some_and(|thread| *thread != self.own_id);
         let kind = match (foreign, self.in_turn && self.prompts_in_turn > 0) {
             (true, _) => PromptKind::Machine,
             (false, true) => PromptKind::Steering,
@@ -385,7 +394,8 @@ impl Storyteller<'_> {
             self.settle_error();
         }
         self.prompts_in_turn += 1;
-        self.assembler.prompt(text, kind, images, spot, turn);
+        self.assembler
+            .prompt(text.clone(), kind, images, spot, turn);
     }
 
     /// Of a dead branch only the prompts matter.
@@ -398,12 +408,12 @@ impl Storyteller<'_> {
                 && *by == self.tellers.prompts(line.format)
             {
                 self.assembler
-                    .dead_prompt(text, PromptKind::Typed, *images, spot);
+                    .dead_prompt(text.clone(), PromptKind::Typed, *images, spot);
             }
         }
     }
 
-    fn turn_ended(&mut self, error: Option<&str>, spot: Spot) {
+    fn turn_ended(&mut self, error: Option<&Redacted>, spot: Spot) {
         if let Some(error) = error {
             self.pending_error = None;
             self.assembler.failed(error, spot);

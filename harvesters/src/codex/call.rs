@@ -4,20 +4,20 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::node::{Json, Node};
-use crate::redact::Door;
+use crate::node::{Json, Node, Tape, keep_all};
+use crate::redact::{Door, Redacted};
 use crate::session::CallStatus;
 use regex::Regex;
 
 use super::{content, patch, script};
 
-/// A tool call. Text went through the door.
+/// A tool call.
 pub(super) struct RawCall {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) arguments: String,
-    pub(super) command: Option<String>,
-    pub(super) workdir: Option<String>,
+    pub(super) id: Redacted,
+    pub(super) name: Redacted,
+    pub(super) arguments: Redacted,
+    pub(super) command: Option<Redacted>,
+    pub(super) workdir: Option<Redacted>,
     /// Paths that its patch changes, as written there.
     pub(super) patched: Vec<String>,
     /// For the code mode: tools and literal commands of the script.
@@ -28,14 +28,14 @@ pub(super) struct RawCall {
 
 /// What a script of the code mode does.
 pub(super) struct Script {
-    pub(super) tools: Vec<String>,
-    pub(super) commands: Vec<String>,
+    pub(super) tools: Vec<Redacted>,
+    pub(super) commands: Vec<Redacted>,
 }
 
 /// The output of a call.
 pub(super) struct RawOutput {
-    pub(super) id: String,
-    pub(super) output: String,
+    pub(super) id: Redacted,
+    pub(super) output: Redacted,
     pub(super) status: CallStatus,
     pub(super) exit_code: Option<i32>,
     pub(super) duration_ms: Option<u64>,
@@ -69,9 +69,10 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
         .get("arguments")
         .str()
         .or_else(|| item.get("input").str());
-    let parsed: Option<Json<'_>> = text.and_then(|text| serde_json::from_str(text).ok());
-    let arguments = match &parsed {
-        Some(value) if value.is_object() => Node::of(value),
+    let mut tape = Tape::default();
+    let parsed = text.and_then(|text| tape.read(text, keep_all).ok());
+    let arguments = match parsed {
+        Some(value) if value.is_object() => value,
         _ => first_object(item, &["arguments", "input", "action"]),
     };
     let is_shell = SHELL_TOOLS.contains(&name);
@@ -79,17 +80,14 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
     let line = is_shell.then(|| command_line(arguments)).flatten();
     let patch_text = patch_text(name, text, arguments, line.as_deref(), script_text);
     RawCall {
-        id: item
+        id: door.id(item
             .get("call_id")
             .text()
             .or_else(|| item.get("id").text())
-            .unwrap_or_default()
-            .to_owned(),
+            .unwrap_or_default()),
         name: door.note(name),
         arguments: match text {
-            Some(text) if parsed.is_none() => {
-                door.arguments(Node::of(&Json::Text(Cow::Borrowed(text))))
-            }
+            Some(text) if parsed.is_none() => door.arguments(Json::text(text).node()),
             _ => door.arguments(arguments),
         },
         command: line
@@ -97,12 +95,7 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
             .map(|line| door.command(&line)),
         workdir: arguments.get("workdir").text().map(|path| door.note(path)),
         patched: patch_text
-            .map(|patch| {
-                patch::paths(&patch)
-                    .iter()
-                    .map(|path| door.note(path))
-                    .collect()
-            })
+            .map(|patch| patch::paths(&patch))
             .unwrap_or_default(),
         script: script_text.map(|text| Script {
             tools: script::tools(text)
@@ -207,14 +200,14 @@ fn patch_text(
 
 /// An output item.
 pub(super) fn output(item: Node<'_>, door: Door<'_>) -> RawOutput {
-    let id = item.get("call_id").str().unwrap_or_default().to_owned();
+    let id = door.id(item.get("call_id").str().unwrap_or_default());
     let raw = item.get("output");
     if let Some(text) = raw.str()
         && text.trim_start().starts_with('{')
-        && let Ok(value) = serde_json::from_str::<Json<'_>>(text)
-        && Node::of(&value).get("metadata").value().is_some()
+        && let Ok(value) = Tape::default().read(text, keep_all)
+        && value.get("metadata").is_there()
     {
-        return measured(id, Node::of(&value), door);
+        return measured(id, value, door);
     }
     if raw.get("metadata").is_some() {
         return measured(id, raw, door);
@@ -233,7 +226,7 @@ pub(super) fn output(item: Node<'_>, door: Door<'_>) -> RawOutput {
 }
 
 /// `{"output": …, "metadata": {"exit_code": …, "duration_seconds": …}}`
-fn measured(id: String, value: Node<'_>, door: Door<'_>) -> RawOutput {
+fn measured(id: Redacted, value: Node<'_>, door: Door<'_>) -> RawOutput {
     let exit_code = value
         .at(&["metadata", "exit_code"])
         .int()
@@ -254,7 +247,7 @@ fn measured(id: String, value: Node<'_>, door: Door<'_>) -> RawOutput {
 }
 
 /// An output whose head says how it went.
-fn spoken(id: String, text: &str, door: Door<'_>) -> RawOutput {
+fn spoken(id: Redacted, text: &str, door: Door<'_>) -> RawOutput {
     let head = crate::redact::cut(text, 600);
     let exit_code = captured(&EXIT, head).and_then(|code| code.parse().ok());
     let running = captured(&RUNNING, head).map(str::to_owned);

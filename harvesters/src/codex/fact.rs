@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use crate::redact::Redacted;
 use crate::session::CallStatus;
 
 use super::call::{RawCall, RawOutput};
@@ -24,6 +25,7 @@ pub(super) struct Line {
     pub(super) at: Option<Timestamp>,
     pub(super) format: Format,
     pub(super) ordinal: Option<u64>,
+    /// The id of its turn, by which lines are put together.
     pub(super) turn: Option<String>,
     /// Hash of the payload, to recognise copies in forks; 0 where nobody will ask.
     pub(super) payload: u64,
@@ -35,55 +37,56 @@ pub(super) struct Line {
 pub(super) enum Fact {
     Meta(Box<Meta>),
     Turn {
-        model: Option<String>,
-        cwd: Option<String>,
+        model: Option<Redacted>,
+        cwd: Option<Redacted>,
     },
-    Cwd(String),
-    Instructions(String),
+    Cwd(Redacted),
+    Instructions(Redacted),
     /// `thread` is the thread that the prompt was said in, where the log says.
     Prompt {
-        text: String,
+        text: Redacted,
         images: u32,
         by: Teller,
-        thread: Option<String>,
+        thread: Option<Redacted>,
     },
     Answer {
-        text: String,
+        text: Redacted,
         interim: bool,
         by: Teller,
     },
     Machine {
         kind: &'static str,
-        text: String,
+        text: Redacted,
     },
-    Skill(String),
+    Skill(Redacted),
     Call(Box<RawCall>),
     Output(Box<RawOutput>),
     Command(Box<CommandItem>),
     Edit {
-        id: String,
+        id: Redacted,
+        /// As logged: relative ones need the folder.
         paths: Vec<String>,
         ok: bool,
     },
     Tool {
-        id: String,
-        name: String,
-        arguments: String,
-        output: String,
+        id: Redacted,
+        name: Redacted,
+        arguments: Redacted,
+        output: Redacted,
         ok: bool,
     },
     AgentStarted,
     ReviewStarted,
     TurnStarted,
     TurnEnded {
-        error: Option<String>,
+        error: Option<Redacted>,
     },
     TurnAborted {
         interrupted: bool,
     },
     RolledBack(usize),
     Compacted(CompactedBy),
-    ApiError(String),
+    ApiError(Redacted),
     Usage {
         response: String,
         usage: Tokens,
@@ -97,12 +100,10 @@ pub(super) enum Fact {
 impl Fact {
     /// The call of which an item tells everything: a later output says nothing new. The item
     /// of a quick command may lack what it printed.
-    pub(super) fn settles(&self) -> Option<&str> {
+    pub(super) fn settles(&self) -> Option<&Redacted> {
         match self {
-            Fact::Command(item) if !item.by_user && !item.output.is_empty() => {
-                Some(item.id.as_str())
-            }
-            Fact::Edit { id, .. } | Fact::Tool { id, .. } => Some(id.as_str()),
+            Fact::Command(item) if !item.by_user && !item.output.is_empty() => Some(&item.id),
+            Fact::Edit { id, .. } | Fact::Tool { id, .. } => Some(id),
             _ => None,
         }
         .filter(|id| !id.is_empty())
@@ -128,25 +129,25 @@ pub(super) enum CompactedBy {
 /// The head of a file.
 #[derive(Default)]
 pub(super) struct Meta {
-    pub(super) id: Option<String>,
+    pub(super) id: Option<Redacted>,
     pub(super) started: Option<Timestamp>,
-    pub(super) cwd: Option<String>,
-    pub(super) source: Option<String>,
-    pub(super) version: Option<String>,
-    pub(super) branch: Option<String>,
-    pub(super) commit: Option<String>,
-    pub(super) repository: Option<String>,
-    pub(super) forked_from: Option<String>,
+    pub(super) cwd: Option<Redacted>,
+    pub(super) source: Option<Redacted>,
+    pub(super) version: Option<Redacted>,
+    pub(super) branch: Option<Redacted>,
+    pub(super) commit: Option<Redacted>,
+    pub(super) repository: Option<Redacted>,
+    pub(super) forked_from: Option<Redacted>,
     /// The thread whose history is continued, and the ordinal at which it is left.
     pub(super) base: Option<(String, u64)>,
 }
 
 /// A command that was run, as an item tells it.
 pub(super) struct CommandItem {
-    pub(super) id: String,
-    pub(super) command: String,
-    pub(super) workdir: Option<String>,
-    pub(super) output: String,
+    pub(super) id: Redacted,
+    pub(super) command: Redacted,
+    pub(super) workdir: Option<Redacted>,
+    pub(super) output: Redacted,
     pub(super) status: CallStatus,
     pub(super) exit_code: Option<i32>,
     pub(super) duration_ms: Option<u64>,

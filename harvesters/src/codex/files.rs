@@ -7,7 +7,8 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::lines;
-use crate::node::{Json, Node};
+use crate::node::Json;
+use crate::redact::Door;
 use crate::report::{Report, SkipReason};
 use crate::stamp::FileMemory;
 use crate::walk::Found;
@@ -60,13 +61,13 @@ impl Head {
     }
 
     /// Of an unchanged file what is remembered, else what is read now.
-    fn of(file: &mut Found, known: &FileMemory) -> Self {
+    fn of(file: &mut Found, known: &FileMemory, door: Door<'_>) -> Self {
         let remembered = known
             .get(&file.path)
             .filter(|stamp| stamp.is_unchanged(&file.stamp))
             .and_then(|stamp| stamp.kin.as_deref())
             .map(Head::from_kin);
-        let head = remembered.unwrap_or_else(|| read_head(&file.path));
+        let head = remembered.unwrap_or_else(|| read_head(&file.path, door));
         file.stamp.kin = Some(head.to_kin());
         head
     }
@@ -93,6 +94,7 @@ impl Threads {
     pub(super) fn group(
         found: Vec<(Found, bool)>,
         known: &FileMemory,
+        door: Door<'_>,
         report: &mut Report,
     ) -> Threads {
         let mut by_name: BTreeMap<String, Vec<(Found, bool)>> = BTreeMap::new();
@@ -131,7 +133,7 @@ impl Threads {
                 });
                 let head = files
                     .first_mut()
-                    .map(|file| Head::of(&mut file.found, known))
+                    .map(|file| Head::of(&mut file.found, known, door))
                     .unwrap_or_default();
                 ThreadFiles { id, files, head }
             })
@@ -231,7 +233,7 @@ fn thread_of(name: &str) -> (String, bool) {
 
 /// Reads the first line of a file for what it says about sub-agents. The file is read
 /// and reported on later; here anything wrong just means that nothing is known.
-fn read_head(path: &Path) -> Head {
+fn read_head(path: &Path, door: Door<'_>) -> Head {
     const LONGEST: u64 = 1 << 20;
     const USUAL: usize = 16 << 10;
     let Ok(metadata) = std::fs::symlink_metadata(path) else {
@@ -246,13 +248,11 @@ fn read_head(path: &Path) -> Head {
     let mut line = Vec::new();
     let reader = std::io::BufReader::with_capacity(USUAL, reader);
     let read = std::io::Read::take(reader, LONGEST).read_until(b'\n', &mut line);
-    let Ok(value) = read
-        .map_err(drop)
-        .and_then(|_| serde_json::from_slice::<Json<'_>>(&line).map_err(drop))
-    else {
+    let text = read.ok().and_then(|_| std::str::from_utf8(&line).ok());
+    let Some(value) = text.and_then(|text| Json::parse(text).ok()) else {
         return Head::default();
     };
-    let meta = Node::of(&value).get("payload");
+    let meta = value.node().get("payload");
     let spawned = meta.at(&["source", "subagent"]);
     Head {
         sub_agent: spawned.is_some() || meta.get("thread_source").str() == Some("subagent"),
@@ -261,6 +261,6 @@ fn read_head(path: &Path) -> Head {
             .text()
             .or_else(|| meta.get("parent_thread_id").text())
             .or_else(|| meta.get("session_id").text())
-            .map(str::to_owned),
+            .map(|id| door.id(id).into_string()),
     }
 }

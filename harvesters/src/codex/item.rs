@@ -19,7 +19,7 @@ pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
                 text: door.prompt(&content::joined(parts)),
                 images: content::images(parts),
                 by: Teller::Item,
-                thread: body.get("thread_id").text().map(str::to_owned),
+                thread: body.get("thread_id").text().map(|id| door.id(id)),
             });
         }
         "AgentMessage" => facts.push(Fact::Answer {
@@ -29,8 +29,8 @@ pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
         }),
         "CommandExecution" => facts.push(Fact::Command(Box::new(command(body, item, door)))),
         "FileChange" => facts.push(Fact::Edit {
-            id: item.get("id").str().unwrap_or_default().to_owned(),
-            paths: changed_paths(item.get("changes"), door),
+            id: door.id(item.get("id").str().unwrap_or_default()),
+            paths: changed_paths(item.get("changes")),
             ok: item
                 .get("status")
                 .str()
@@ -47,14 +47,14 @@ pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
 }
 
 /// The files of a change. A moved file is in both places.
-pub(super) fn changed_paths(changes: Node<'_>, door: Door<'_>) -> Vec<String> {
+pub(super) fn changed_paths(changes: Node<'_>) -> Vec<String> {
     let mut paths = Vec::new();
     for (path, change) in changes.members() {
-        paths.push(door.note(path));
-        paths.extend(change.get("move_path").text().map(|path| door.note(path)));
+        paths.push(path.to_owned());
+        paths.extend(change.get("move_path").text().map(str::to_owned));
     }
     for change in changes.list() {
-        paths.extend(change.get("path").text().map(|path| door.note(path)));
+        paths.extend(change.get("path").text().map(str::to_owned));
     }
     paths
 }
@@ -83,7 +83,7 @@ fn command(body: Node<'_>, item: Node<'_>, door: Door<'_>) -> CommandItem {
         .text()
         .map(|path| path.strip_prefix("file://").unwrap_or(path));
     CommandItem {
-        id: item.get("id").str().unwrap_or_default().to_owned(),
+        id: door.id(item.get("id").str().unwrap_or_default()),
         command: door.command(&line),
         workdir: cwd.map(|path| door.note(path)),
         output: door.output(item.get("aggregated_output").str().unwrap_or_default()),
@@ -113,7 +113,7 @@ fn mcp(item: Node<'_>, door: Door<'_>) -> Fact {
         && !result.get("isError").is_true()
         && !item.get("error").is_some();
     Fact::Tool {
-        id: item.get("id").str().unwrap_or_default().to_owned(),
+        id: door.id(item.get("id").str().unwrap_or_default()),
         name: door.note(&format!("mcp__{server}__{tool}")),
         arguments: door.arguments(item.get("arguments")),
         output: door.output(&content::joined(result.get("content"))),

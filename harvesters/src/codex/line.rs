@@ -6,7 +6,7 @@ use std::collections::HashSet;
 
 use crate::clock;
 use crate::node::Node;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::report::Report;
 use crate::session::Agent;
 
@@ -24,7 +24,7 @@ pub(super) struct Context<'a> {
     pub(super) hashed: bool,
     /// Calls that items before it settled: their outputs are passed over. They are the
     /// longest texts of a log, and written down twice.
-    pub(super) told: &'a HashSet<String>,
+    pub(super) told: &'a HashSet<Redacted>,
     pub(super) door: Door<'a>,
 }
 
@@ -76,9 +76,7 @@ pub(super) fn read(
 fn hash(body: Node<'_>) -> u64 {
     use std::hash::{Hash as _, Hasher as _};
     let mut hasher = std::hash::DefaultHasher::new();
-    if let Some(value) = body.value() {
-        value.hash(&mut hasher);
-    }
+    body.hash(&mut hasher);
     hasher.finish()
 }
 
@@ -316,8 +314,8 @@ fn event(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fa
                 .is_none_or(|reason| reason == "interrupted"),
         }),
         "patch_apply_end" => facts.push(Fact::Edit {
-            id: body.get("call_id").str().unwrap_or_default().to_owned(),
-            paths: item::changed_paths(body.get("changes"), door),
+            id: door.id(body.get("call_id").str().unwrap_or_default()),
+            paths: item::changed_paths(body.get("changes")),
             ok: body.get("success").is_true(),
         }),
         "thread_rolled_back" => {
@@ -382,11 +380,11 @@ const IGNORED_EVENTS: &[&str] = &[
 ];
 
 /// The message of an error.
-fn error_text(error: Node<'_>, door: Door<'_>) -> Option<String> {
+fn error_text(error: Node<'_>, door: Door<'_>) -> Option<Redacted> {
     error
         .get("message")
         .text()
         .or_else(|| error.text())
         .map(|text| door.note(text))
-        .or_else(|| error.is_object().then(|| "API error".to_owned()))
+        .or_else(|| error.is_object().then(|| Redacted::own("API error")))
 }

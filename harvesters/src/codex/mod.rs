@@ -27,7 +27,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::harvest::Run;
-use crate::node::{Node, keep_all};
+use crate::node::keep_all;
+use crate::redact::Redacted;
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
@@ -77,7 +78,7 @@ impl Source for Codex {
             typed: texts_by_id(&root.join("history.jsonl"), "session_id", "session_id", run)
                 .map(|ids| ids.into_keys().collect()),
         };
-        let threads = Threads::group(found, &run.options.known, &mut run.report);
+        let threads = Threads::group(found, &run.options.known, run.door(), &mut run.report);
         let changed: Vec<_> = threads
             .sessions()
             .filter(|thread| {
@@ -109,7 +110,7 @@ impl Source for Codex {
 /// What the files beside the rollouts tell.
 struct Index {
     /// Names of threads.
-    titles: Option<HashMap<String, String>>,
+    titles: Option<HashMap<String, Redacted>>,
     /// Threads in which something was typed at a terminal.
     typed: Option<HashSet<String>>,
 }
@@ -121,7 +122,7 @@ fn texts_by_id(
     id: &str,
     text: &str,
     run: &Run<'_>,
-) -> Option<HashMap<String, String>> {
+) -> Option<HashMap<String, Redacted>> {
     let metadata = std::fs::symlink_metadata(path).ok()?;
     if !metadata.is_file() {
         return None;
@@ -134,7 +135,6 @@ fn texts_by_id(
     let mut log = run.open_aside(&file)?;
     let mut texts = HashMap::new();
     log.each_record(keep_all, &mut Report::default(), |_, record, _| {
-        let record = Node::of(&record);
         if let (Some(id), Some(text)) = (record.get(id).text(), record.get(text).text()) {
             texts.insert(id.to_owned(), door.note(text));
         }

@@ -4,8 +4,8 @@
 use std::collections::HashSet;
 
 use crate::harvest::{OpenLog, Records, Run};
-use crate::node::{Json, Node, Skip};
-use crate::redact::Door;
+use crate::node::{Node, Skip};
+use crate::redact::{Door, Redacted};
 use crate::report::Report;
 
 use super::fact::{Fact, Line, Meta};
@@ -192,7 +192,7 @@ impl Thread {
     pub(super) fn history(&self, threads: &Threads, run: &Run<'_>) -> Vec<(String, Vec<Marked>)> {
         const DEEPEST: usize = 8;
         let mut history = Vec::new();
-        let own = self.meta.id.clone().unwrap_or_default();
+        let own = self.meta.id.clone().unwrap_or_default().into_string();
         let mut seen = vec![own];
         let mut base = self.meta.base.clone();
         while let Some((id, end)) = base.take() {
@@ -253,7 +253,7 @@ struct FileReader<'a> {
     /// A repeated ordinal is a repeated line.
     ordinals: HashSet<u64>,
     /// Calls that items told everything of.
-    told: HashSet<String>,
+    told: HashSet<Redacted>,
     lines: &'a mut Vec<Line>,
 }
 
@@ -287,16 +287,16 @@ impl Records for FileReader<'_> {
         }
     }
 
-    fn take(&mut self, offset: u64, record: Json<'_>, report: &mut Report) {
+    fn take(&mut self, offset: u64, record: Node<'_>, report: &mut Report) {
         let context = line::Context {
             file: self.file,
             hashed: self.hashed,
             told: &self.told,
             door: self.door,
         };
-        let line = line::read(Node::of(&record), offset, context, report);
+        let line = line::read(record, offset, context, report);
         let told = line.facts.iter().filter_map(Fact::settles);
-        self.told.extend(told.map(str::to_owned));
+        self.told.extend(told.cloned());
         let head = line.facts.iter().find_map(|fact| match fact {
             Fact::Meta(meta) => Some(meta),
             _ => None,

@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
-use crate::path::absolute;
+use crate::redact::Redacted;
 use crate::session::{CallStatus, CommandRun, IncidentKind, ToolCall};
 
 use super::call::{RawCall, RawOutput, Script};
@@ -22,22 +22,22 @@ pub(super) struct Work {
     has_command_items: bool,
     /// The log tells of edits apart from calls.
     has_edit_records: bool,
-    folder: Option<String>,
-    first_folder: Option<String>,
-    later_folders: Vec<String>,
+    folder: Option<Redacted>,
+    first_folder: Option<Redacted>,
+    later_folders: Vec<Redacted>,
     /// Files that a call's patch is to change.
-    patches: HashMap<String, Vec<String>>,
+    patches: HashMap<Redacted, Vec<Redacted>>,
     /// Calls whose result an item told already.
-    settled: HashSet<String>,
+    settled: HashSet<Redacted>,
     /// Literal commands of a script, in its order.
-    script_order: HashMap<String, Vec<String>>,
+    script_order: HashMap<Redacted, Vec<Redacted>>,
     /// Literal commands of a script: calls made up for them.
-    script_commands: HashMap<String, Vec<String>>,
+    script_commands: HashMap<Redacted, Vec<Redacted>>,
     /// Commands that go on, by the id that later input is sent to.
-    running: HashMap<String, String>,
-    writes: HashMap<String, String>,
+    running: HashMap<String, Redacted>,
+    writes: HashMap<Redacted, String>,
     /// Scripts that were stopped, by turn: the stopped command itself may follow.
-    stopped_scripts: HashMap<String, String>,
+    stopped_scripts: HashMap<String, Redacted>,
     agents_spawned: u32,
 }
 
@@ -67,12 +67,12 @@ impl Work {
 
     /// The first working directory that any record names.
     /// Folders that were entered after the first one.
-    pub(super) fn later_folders(&self) -> &[String] {
+    pub(super) fn later_folders(&self) -> &[Redacted] {
         &self.later_folders
     }
 
-    pub(super) fn first_folder(&self) -> Option<&str> {
-        self.first_folder.as_deref()
+    pub(super) fn first_folder(&self) -> Option<&Redacted> {
+        self.first_folder.as_ref()
     }
 
     /// Sub-agents that calls started.
@@ -89,10 +89,10 @@ impl Work {
         to: &mut Assembler<'_>,
     ) -> bool {
         match fact {
-            Fact::Meta(meta) => self.enter(meta.cwd.as_deref()),
+            Fact::Meta(meta) => self.enter(meta.cwd.as_ref()),
             Fact::Cwd(cwd) => self.enter(Some(cwd)),
             Fact::Turn { cwd, .. } => {
-                self.enter(cwd.as_deref());
+                self.enter(cwd.as_ref());
                 return false;
             }
             Fact::Call(call) => self.call(call, spot, turn, to),
@@ -108,7 +108,7 @@ impl Work {
             } => {
                 let call = ToolCall {
                     arguments: arguments.clone(),
-                    ..started_call(id, name, spot)
+                    ..started_call(id.clone(), name.clone(), spot)
                 };
                 let result = CallResult {
                     output: output.clone(),
@@ -126,16 +126,16 @@ impl Work {
     }
 
     /// Notes the working directory.
-    fn enter(&mut self, folder: Option<&str>) {
+    fn enter(&mut self, folder: Option<&Redacted>) {
         if let Some(folder) = folder {
-            self.first_folder.get_or_insert_with(|| folder.to_owned());
-            self.folder = Some(folder.to_owned());
+            self.first_folder.get_or_insert_with(|| folder.clone());
+            self.folder = Some(folder.clone());
             let known = self.later_folders.iter().any(|one| one == folder);
-            if self.first_folder.as_deref() != Some(folder)
+            if self.first_folder.as_ref() != Some(folder)
                 && !known
                 && self.later_folders.len() < MOST_FOLDERS
             {
-                self.later_folders.push(folder.to_owned());
+                self.later_folders.push(folder.clone());
             }
         }
     }
@@ -157,7 +157,7 @@ impl Work {
             let paths = raw
                 .patched
                 .iter()
-                .map(|path| absolute(path, folder))
+                .map(|path| to.door.path(path, folder))
                 .collect();
             self.patches.insert(raw.id.clone(), paths);
         }
@@ -177,7 +177,7 @@ impl Work {
                     workdir: raw.workdir.clone(),
                     ..CommandRun::default()
                 }),
-                ..started_call(&raw.id, &raw.name, spot)
+                ..started_call(raw.id.clone(), raw.name.clone(), spot)
             },
             turn,
         );
@@ -200,8 +200,8 @@ impl Work {
             self.script_order
                 .insert(raw.id.clone(), script.commands.clone());
         } else {
-            let ids: Vec<String> = (0..script.commands.len())
-                .map(|index| format!("{}#{index}", raw.id))
+            let ids: Vec<Redacted> = (0..script.commands.len())
+                .map(|index| to.door.id(&format!("{}#{index}", raw.id)))
                 .collect();
             for (id, line) in ids.iter().zip(&script.commands) {
                 let command = Some(CommandRun {
@@ -211,7 +211,7 @@ impl Work {
                 to.call(
                     ToolCall {
                         command,
-                        ..started_call(id, "exec_command", spot)
+                        ..started_call(id.clone(), Redacted::own("exec_command"), spot)
                     },
                     turn,
                 );
@@ -222,7 +222,7 @@ impl Work {
 
     fn output(&mut self, raw: &RawOutput, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
         if self.settled.contains(&raw.id) {
-            return to.add_output(&raw.id, printed_by(&raw.output));
+            return to.add_output(&raw.id, raw.output.part(printed_by));
         }
         if raw.status == CallStatus::Denied {
             to.incident(IncidentKind::Denial, &raw.output, spot);
@@ -308,7 +308,7 @@ impl Work {
             let output = if commands.len() == 1 {
                 raw.output.clone()
             } else {
-                String::new()
+                Redacted::EMPTY
             };
             to.result(
                 id,
@@ -351,7 +351,7 @@ impl Work {
                 workdir: item.workdir.clone(),
                 ..CommandRun::default()
             }),
-            ..started_call(&item.id, "exec_command", spot)
+            ..started_call(item.id.clone(), Redacted::own("exec_command"), spot)
         };
         // A script's own call that an item tells of under the same id ran this command.
         if let Some(known) = to.call_mut(&item.id)
@@ -372,7 +372,7 @@ impl Work {
 
     fn edit(
         &mut self,
-        id: &str,
+        id: &Redacted,
         paths: &[String],
         ok: bool,
         spot: Spot,
@@ -381,7 +381,7 @@ impl Work {
     ) {
         let edits = paths
             .iter()
-            .map(|path| absolute(path, self.folder.as_deref()))
+            .map(|path| to.door.path(path, self.folder.as_deref()))
             .collect();
         let result = CallResult {
             edits,
@@ -392,7 +392,7 @@ impl Work {
             })
         };
         self.told(
-            started_call(id, "apply_patch", spot),
+            started_call(id.clone(), Redacted::own("apply_patch"), spot),
             result,
             spot,
             turn,
@@ -412,7 +412,9 @@ impl Work {
         let mut id = call.id.clone();
         if id.is_empty() {
             // Without an id the call cannot be found again: give it one of its own.
-            id = format!("@{}:{}", spot.place.file, spot.place.offset);
+            id = to
+                .door
+                .id(&format!("@{}:{}", spot.place.file, spot.place.offset));
         }
         if !to.knows_call(&id) {
             to.call(

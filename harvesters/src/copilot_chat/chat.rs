@@ -1,12 +1,10 @@
 //! From the state of a chat to a session.
 
-use std::borrow::Cow;
-
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::node::{Json, Node};
 use crate::noise;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::report::Report;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
 
@@ -39,17 +37,17 @@ pub(super) fn session(
     let facts = &mut assembler.session;
     let mut note = |name: &str| {
         let value = state.take_member(name);
-        Node::of(&value).text().map(|text| door.note(text))
+        value.node().text().map(|text| door.note(text))
     };
     facts.agent = Agent::CopilotChat;
     facts.id = note("sessionId").unwrap_or_default();
     facts.title = note("customTitle");
     facts.project = project.map(|path| door.note(path));
-    facts.started = clock::time(Node::of(&state.take_member("creationDate")));
-    facts.ended = clock::time(Node::of(&state.take_member("lastMessageDate")));
+    facts.started = clock::time(state.take_member("creationDate").node());
+    facts.ended = clock::time(state.take_member("lastMessageDate").node());
     let mut last = None;
     let requests = state.take_member("requests");
-    for request in Node::of(&requests).list() {
+    for request in requests.node().list() {
         let at = clock::time(request.get("timestamp"));
         let completed = clock::time(request.at(&["modelState", "completedAt"]));
         last = last.max(at).max(completed);
@@ -98,7 +96,7 @@ impl<'s> Teller<'_, '_, 's> {
         let made = noise::kind_of(text).filter(|_| !text.is_empty());
         if made.is_some() || self.request.get("isSystemInitiated").is_true() {
             self.assembler.machine_text(
-                made.unwrap_or("system"),
+                Redacted::own(made.unwrap_or("system")),
                 &self.assembler.door.note(text),
                 self.spot.place,
             );
@@ -113,7 +111,7 @@ impl<'s> Teller<'_, '_, 's> {
                 false => PromptKind::Typed,
             };
             self.assembler
-                .prompt(&self.assembler.door.prompt(text), kind, 0, self.spot, None);
+                .prompt(self.assembler.door.prompt(text), kind, 0, self.spot, None);
         }
         let parts: Vec<Node<'_>> = self.request.get("response").list().collect();
         if let Some(model) = self
@@ -130,7 +128,7 @@ impl<'s> Teller<'_, '_, 's> {
         self.flush();
         let error = self.request.at(&["result", "errorDetails"]);
         if self.request.get("isCanceled").is_true() {
-            self.assembler.interrupted("", self.spot);
+            self.assembler.interrupted(&Redacted::EMPTY, self.spot);
         } else if error.is_some() {
             let error = error.get("message").str().unwrap_or("error");
             self.assembler
@@ -185,7 +183,7 @@ impl<'s> Teller<'_, '_, 's> {
     fn flush(&mut self) {
         let text = std::mem::take(&mut self.text);
         self.assembler
-            .text(&self.assembler.door.answer(&text), false, self.spot);
+            .text(self.assembler.door.answer(&text), false, self.spot);
     }
 
     /// Ids need not be those of the model's calls, and need not be there.
@@ -193,8 +191,8 @@ impl<'s> Teller<'_, '_, 's> {
         let door = self.assembler.door;
         let logged = part.get("toolCallId").text();
         let id = match logged {
-            Some(id) => id.to_owned(),
-            None => format!("{}-{}", self.spot.place.offset, self.calls),
+            Some(id) => door.id(id),
+            None => door.id(&format!("{}-{}", self.spot.place.offset, self.calls)),
         };
         self.calls += 1;
         let specific = part.get("toolSpecificData");
@@ -207,12 +205,12 @@ impl<'s> Teller<'_, '_, 's> {
         let arguments = self.arguments(logged);
         let name = part.get("toolId").str().unwrap_or_default();
         let call = ToolCall {
-            arguments: door.arguments(Node::of(&arguments)),
+            arguments: door.arguments(arguments.node()),
             command: command.map(|line| CommandRun {
                 text: door.command(line),
                 ..CommandRun::default()
             }),
-            ..started_call(&id, &door.note(name), self.spot)
+            ..started_call(id.clone(), door.note(name), self.spot)
         };
         self.assembler.call(call, None);
         let exit_code = specific
@@ -236,18 +234,15 @@ impl<'s> Teller<'_, '_, 's> {
     }
 
     /// The arguments of a call, if the model's record of it has the same id.
-    fn arguments(&self, id: Option<&str>) -> Json<'static> {
+    fn arguments(&self, id: Option<&str>) -> Json {
         let rounds = self.request.at(&["result", "metadata", "toolCallRounds"]);
         let text = rounds
             .list()
             .flat_map(|round| round.get("toolCalls").list())
             .find(|call| id.is_some() && call.get("id").text() == id)
             .and_then(|call| call.get("arguments").text());
-        text.map_or(Json::Null, |text| {
-            serde_json::from_str::<Json<'_>>(text).map_or_else(
-                |_| Json::Text(Cow::Owned(text.to_owned())),
-                Json::into_owned,
-            )
+        text.map_or_else(Json::default, |text| {
+            Json::parse(text).unwrap_or_else(|_| Json::text(text))
         })
     }
 
@@ -277,7 +272,7 @@ impl<'s> Teller<'_, '_, 's> {
             arguments: path.clone(),
             status: CallStatus::Ok,
             edits: vec![path],
-            ..started_call("", "", self.spot)
+            ..started_call(Redacted::EMPTY, Redacted::EMPTY, self.spot)
         };
         self.assembler.call(call, None);
     }

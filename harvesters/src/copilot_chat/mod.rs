@@ -13,11 +13,9 @@ use std::io::Read as _;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::events::Teller;
 use crate::harvest::Run;
-use crate::node::{Json, Node, keep_all};
+use crate::node::{Json, keep_all};
 use crate::noise;
 use crate::redact::Door;
 use crate::report::{Report, SkipReason};
@@ -194,12 +192,12 @@ fn chat(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<Sessio
     let mut state = State::default();
     if is_log(file) {
         log.each_record(keep_all, &mut run.report, |offset, record, report| {
-            if !state.apply(offset, &Value::from(record)) {
+            if !state.apply(offset, &record.to_value()) {
                 report.unknown_kind(Agent::CopilotChat, "operation");
             }
         });
     } else if let Some(document) = log.whole_document(run.options.limits.line, &mut run.report) {
-        state.start(0, &Value::from(document));
+        state.start(0, &document.node().to_value());
     }
     run.close(log);
     if state.is_full() {
@@ -245,7 +243,7 @@ fn transcript(file: &Found, project: Option<&str>, run: &mut Run<'_>) -> Option<
     let mut log = run.open(file)?;
     let mut teller = Teller::new(Agent::CopilotChat, door);
     log.each_record(keep_all, &mut run.report, |offset, record, report| {
-        teller.tell(offset, &record, report)
+        teller.tell(offset, record, report)
     });
     run.close(log);
     if teller.is_empty() {
@@ -276,8 +274,8 @@ fn project(workspace: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     let file = fs_err::File::open(&path).ok()?;
     file.take(LONGEST).read_to_end(&mut bytes).ok()?;
-    let value: Json<'_> = serde_json::from_slice(&bytes).ok()?;
-    let node = Node::of(&value);
+    let value = Json::parse(std::str::from_utf8(&bytes).ok()?).ok()?;
+    let node = value.node();
     if let Some(folder) = node.get("folder").text() {
         return Some(path_of(folder));
     }

@@ -43,8 +43,8 @@ impl State {
     }
 
     /// A member of the state, taken out; null if it has none.
-    pub(super) fn take_member(&mut self, name: &str) -> Json<'static> {
-        Json::from(self.members.remove(name).unwrap_or_default())
+    pub(super) fn take_member(&mut self, name: &str) -> Json {
+        Json::from(&self.members.remove(name).unwrap_or_default())
     }
 
     /// Where a request stands.

@@ -85,7 +85,7 @@ fn stored(path: &Path, known: &mut HashSet<String>, run: &mut Run<'_>) -> Contro
     let mut sessions = Vec::new();
     let mut children: HashMap<String, u32> = HashMap::new();
     let listed = database.rows("session", None, &["time_created", "id"], |row| {
-        let parent = Node::of(&row).get("parent_id").text().map(str::to_owned);
+        let parent = row.node().get("parent_id").text().map(str::to_owned);
         match parent {
             Some(parent) => *children.entry(parent).or_default() += 1,
             None => sessions.push(row),
@@ -100,7 +100,7 @@ fn stored(path: &Path, known: &mut HashSet<String>, run: &mut Run<'_>) -> Contro
     let mut told = 0;
     for row in &sessions {
         run.report.records += 1;
-        let row = Node::of(row);
+        let row = row.node();
         let Some(id) = row.get("id").text() else {
             continue;
         };
@@ -109,14 +109,15 @@ fn stored(path: &Path, known: &mut HashSet<String>, run: &mut Run<'_>) -> Contro
             continue;
         }
         let revert = parsed(row.get("revert"));
-        let mut teller = Teller::new(run.door(), id, Node::of(&revert));
+        let mut teller = Teller::new(run.door(), id, revert.node());
         let facts = &mut teller.assembler.session;
         describe(facts, run.door(), row, &file);
         facts.sub_agents = children.get(id).copied().unwrap_or_default();
         facts.started = clock::time(row.get("time_created"));
         facts.ended = clock::time(row.get("time_updated"));
         let metadata = parsed(row.get("metadata"));
-        facts.git.branch = Node::of(&metadata)
+        facts.git.branch = metadata
+            .node()
             .get("gitBranch")
             .text()
             .map(|name| teller.assembler.door.note(name));
@@ -142,16 +143,16 @@ fn tell_rows(database: &Database, id: &str, teller: &mut Teller<'_>) -> Result<u
     let mut failed = None;
     let order = ["time_created", "id"];
     database.rows("message", Some(("session_id", id)), &order, |row| {
-        let row = Node::of(&row);
+        let row = row.node();
         let data = parsed(row.get("data"));
         let message = row.get("id").str().unwrap_or_default();
         let mut parts = Vec::new();
         let read = database.rows("part", Some(("message_id", message)), &["id"], |part| {
-            parts.push(parsed(Node::of(&part).get("data")));
+            parts.push(parsed(part.node().get("data")));
         });
         failed = failed.take().or(read.err());
         messages += 1;
-        teller.message(message, Node::of(&data), &parts);
+        teller.message(message, data.node(), &parts);
     })?;
     failed.map_or(Ok(messages), Err)
 }
@@ -169,10 +170,10 @@ fn is_engine(agent: &str) -> bool {
 }
 
 /// The value in a JSON text; null when it is none.
-fn parsed(text: Node<'_>) -> Json<'static> {
+fn parsed(text: Node<'_>) -> Json {
     text.str()
-        .and_then(|text| serde_json::from_str::<Json<'_>>(text).ok())
-        .map_or(Json::Null, Json::into_owned)
+        .and_then(|text| Json::parse(text).ok())
+        .unwrap_or_default()
 }
 
 /// Reads the tree of small files.
@@ -191,7 +192,7 @@ fn tree(storage: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFl
         let Some(value) = document(&file, run) else {
             continue;
         };
-        let node = Node::of(&value);
+        let node = value.node();
         let id = node.get("id").text().unwrap_or_default().to_owned();
         if let Some(parent) = node.get("parentID").text() {
             *children.entry(parent.to_owned()).or_default() += 1;
@@ -205,7 +206,7 @@ fn tree(storage: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFl
         }
     }
     for (file, id, value) in sessions {
-        let node = Node::of(&value);
+        let node = value.node();
         let mut teller = Teller::new(run.door(), &id, node.get("revert"));
         let facts = &mut teller.assembler.session;
         describe(facts, run.door(), node, &file);
@@ -213,7 +214,7 @@ fn tree(storage: &Path, known: &HashSet<String>, run: &mut Run<'_>) -> ControlFl
         facts.started = clock::time(node.at(&["time", "created"]));
         facts.ended = clock::time(node.at(&["time", "updated"]));
         for message in documents(&storage.join("message").join(&id), run) {
-            let node = Node::of(&message);
+            let node = message.node();
             let name = node.get("id").str().unwrap_or_default();
             let parts = match is_name(name) {
                 true => documents(&storage.join("part").join(name), run),
@@ -235,7 +236,7 @@ fn is_name(id: &str) -> bool {
 }
 
 /// Reads a small file; what goes wrong is noted.
-fn document(file: &Found, run: &mut Run<'_>) -> Option<Json<'static>> {
+fn document(file: &Found, run: &mut Run<'_>) -> Option<Json> {
     let mut log = run.open(file)?;
     let value = log.whole_document(run.options.limits.line, &mut run.report);
     run.close(log);
@@ -244,7 +245,7 @@ fn document(file: &Found, run: &mut Run<'_>) -> Option<Json<'static>> {
 
 /// The small files of a folder by name, which is by time. They are read on behalf of
 /// their session and neither counted nor remembered.
-fn documents(folder: &Path, run: &mut Run<'_>) -> Vec<Json<'static>> {
+fn documents(folder: &Path, run: &mut Run<'_>) -> Vec<Json> {
     let files = walk::files(folder, &mut run.report, &|name| name.ends_with(".json"));
     let mut values = Vec::new();
     for file in files {

@@ -4,7 +4,7 @@ use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::node::{Json, Node};
 use crate::noise;
-use crate::redact::Door;
+use crate::redact::{Door, Redacted};
 use crate::session::{
     CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, ToolCall,
 };
@@ -20,7 +20,7 @@ pub(super) struct Teller<'a> {
     dead: bool,
     cost: Option<f64>,
     /// The last call of the running turn.
-    last_call: Option<String>,
+    last_call: Option<Redacted>,
     /// The Python original's own replay.
     pub(super) by_engine: bool,
 }
@@ -48,7 +48,7 @@ impl<'a> Teller<'a> {
         session
     }
 
-    pub(super) fn message(&mut self, id: &str, message: Node<'_>, parts: &[Json<'_>]) {
+    pub(super) fn message(&mut self, id: &str, message: Node<'_>, parts: &[Json]) {
         self.dead |= self.undone_from.as_deref() == Some(id);
         let spot = Spot {
             place: Place::default(),
@@ -61,16 +61,20 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn prompt(&mut self, parts: &[Json<'_>], spot: Spot) {
+    fn prompt(&mut self, parts: &[Json], spot: Spot) {
         self.last_call = None;
         let mut texts = Vec::new();
         let mut images = 0;
-        for part in parts.iter().map(Node::of) {
+        for part in parts.iter().map(Json::node) {
             let text = part.get("text").text();
             match (part.get("type").str(), text) {
-                (Some("text"), Some(text)) if part.get("synthetic").is_true() => self
-                    .assembler
-                    .machine_text("synthetic", &self.assembler.door.note(text), spot.place),
+                (Some("text"), Some(text)) if part.get("synthetic").is_true() => {
+                    self.assembler.machine_text(
+                        Redacted::own("synthetic"),
+                        &self.assembler.door.note(text),
+                        spot.place,
+                    )
+                }
                 (Some("text"), Some(text)) if !part.get("ignored").is_true() => texts.push(text),
                 (Some("file"), _) => {
                     let kind = part.get("mime").str().unwrap_or_default();
@@ -85,14 +89,14 @@ impl<'a> Teller<'a> {
         }
         if self.dead {
             self.assembler.dead_prompt(
-                &self.assembler.door.prompt(&text),
+                self.assembler.door.prompt(&text),
                 PromptKind::Typed,
                 images,
                 spot,
             );
         } else {
             self.assembler.prompt(
-                &self.assembler.door.prompt(&text),
+                self.assembler.door.prompt(&text),
                 PromptKind::Typed,
                 images,
                 spot,
@@ -101,13 +105,14 @@ impl<'a> Teller<'a> {
         }
     }
 
-    fn answer(&mut self, message: Node<'_>, parts: &[Json<'_>], spot: Spot) {
+    fn answer(&mut self, message: Node<'_>, parts: &[Json], spot: Spot) {
         self.count(message);
         if self.dead {
             return;
         }
         if message.get("summary").is_true() {
-            self.assembler.incident(IncidentKind::Compaction, "", spot);
+            self.assembler
+                .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot);
             return;
         }
         if let Some(model) = message.get("modelID").text() {
@@ -122,18 +127,19 @@ impl<'a> Teller<'a> {
             .get("finish")
             .text()
             .is_some_and(|how| how != "stop");
-        for part in parts.iter().map(Node::of) {
+        for part in parts.iter().map(Json::node) {
             match part.get("type").str() {
                 Some("text") if !part.get("ignored").is_true() => {
                     let text = part.get("text").str().unwrap_or_default();
                     self.assembler
-                        .text(&self.assembler.door.answer(text), interim, spot);
+                        .text(self.assembler.door.answer(text), interim, spot);
                 }
                 Some("tool") => self.tool(part, spot),
                 Some("tool-invocation") => {
                     let name = part.at(&["toolInvocation", "toolName"]).str();
                     let name = self.assembler.door.note(name.unwrap_or_default());
-                    self.assembler.call(started_call("", &name, spot), None);
+                    self.assembler
+                        .call(started_call(Redacted::EMPTY, name, spot), None);
                 }
                 Some("patch") => self.patch(part),
                 Some("retry") => {
@@ -151,7 +157,7 @@ impl<'a> Teller<'a> {
         if error.is_some() {
             let name = error.get("name").str().unwrap_or_default();
             match name.contains("Abort") {
-                true => self.assembler.interrupted("", spot),
+                true => self.assembler.interrupted(&Redacted::EMPTY, spot),
                 false => self
                     .assembler
                     .failed(&self.assembler.door.note(error_text(error)), spot),
@@ -189,7 +195,7 @@ impl<'a> Teller<'a> {
             at: time("start").or(message.at),
             ..message
         };
-        let id = part.get("callID").str().unwrap_or_default();
+        let id = door.id(part.get("callID").str().unwrap_or_default());
         let name = part.get("tool").str().unwrap_or_default();
         let input = state.get("input");
         let command = input.get("command").text().filter(|_| name == "bash");
@@ -200,10 +206,10 @@ impl<'a> Teller<'a> {
                 workdir: input.get("workdir").text().map(|path| door.note(path)),
                 ..CommandRun::default()
             }),
-            ..started_call(id, &door.note(name), spot)
+            ..started_call(id.clone(), door.note(name), spot)
         };
         self.assembler.call(call, None);
-        self.last_call = Some(id.to_owned());
+        self.last_call = Some(id.clone());
         let status = match state.get("status").str() {
             Some("completed") => CallStatus::Ok,
             Some("error") => CallStatus::Failed,
@@ -214,12 +220,12 @@ impl<'a> Teller<'a> {
             .text()
             .or_else(|| state.get("error").text())
             .unwrap_or_default();
-        let project = self.assembler.session.project.clone();
+        let project = self.assembler.session.project.as_deref();
         let edits = input
             .get("filePath")
             .text()
             .filter(|_| EDITORS.contains(&name))
-            .map(|path| crate::path::absolute(&door.note(path), project.as_deref()));
+            .map(|path| door.path(path, project));
         let lasted = time("start")
             .zip(time("end"))
             .and_then(|(start, end)| u64::try_from(end.duration_since(start).as_millis()).ok());
@@ -233,7 +239,7 @@ impl<'a> Teller<'a> {
             duration_ms: lasted,
             edits: edits.into_iter().collect(),
         };
-        self.assembler.result(id, result, spot.place);
+        self.assembler.result(&id, result, spot.place);
     }
 
     /// Files that a step changed, by whatever means: the last call gets what no editing

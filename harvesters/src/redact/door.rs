@@ -1,11 +1,16 @@
 //! The door through which text leaves a reader: redacted first, cut afterwards.
+//!
+//! Raw text goes in, [`Redacted`] comes out; sessions take nothing else. The methods differ
+//! in how much of a text they keep. What a reader makes up of several raw texts (a path and
+//! its folder, a name and its arguments) goes in as one.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::Redactor;
-use crate::node::{Json, Node};
+use super::{Redacted, Redactor};
+use crate::node::{Node, View};
+use crate::path;
 
 /// How long texts may be that are kept, in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -57,72 +62,83 @@ pub(crate) struct Door<'a> {
 
 impl Door<'_> {
     /// A prompt.
-    pub(crate) fn prompt(self, raw: &str) -> String {
-        self.head(raw.trim(), self.limits.prompt)
+    pub(crate) fn prompt(self, raw: &str) -> Redacted {
+        Redacted::by_door(self.head(raw.trim(), self.limits.prompt))
     }
 
     /// An answer or remark.
-    pub(crate) fn answer(self, raw: &str) -> String {
-        self.head(raw.trim(), self.limits.answer)
+    pub(crate) fn answer(self, raw: &str) -> Redacted {
+        Redacted::by_door(self.head(raw.trim(), self.limits.answer))
     }
 
     /// A command line, white space kept.
-    pub(crate) fn command(self, raw: &str) -> String {
-        self.head(raw, self.limits.command)
+    pub(crate) fn command(self, raw: &str) -> Redacted {
+        Redacted::by_door(self.head(raw, self.limits.command))
     }
 
-    /// A path, a title, a machine text.
-    pub(crate) fn note(self, raw: &str) -> String {
-        self.head(raw.trim(), self.limits.note)
+    /// A title, a name, a machine text.
+    pub(crate) fn note(self, raw: &str) -> Redacted {
+        Redacted::by_door(self.head(raw.trim(), self.limits.note))
+    }
+
+    /// A path, made absolute by the folder that it is relative to.
+    pub(crate) fn path(self, raw: &str, folder: Option<&str>) -> Redacted {
+        self.note(&path::absolute(raw.trim(), folder))
+    }
+
+    /// The id of a session, a call, a thread: what records are known to each other by. It
+    /// stands in sessions and may hold a secret like any other text, so it goes through the
+    /// door wherever it is read, and ids are compared as they come out.
+    pub(crate) fn id(self, raw: &str) -> Redacted {
+        self.note(raw)
     }
 
     /// A note out of text that went through the door already.
-    pub(crate) fn shorten(self, text: &str) -> String {
-        cut(text.trim(), self.limits.note).to_owned()
+    pub(crate) fn shorten(self, text: &Redacted) -> Redacted {
+        text.part(|text| cut(text.trim(), self.limits.note))
     }
 
     /// Cuts output that went through the door already to what is kept.
-    pub(crate) fn keep(self, output: String) -> String {
+    pub(crate) fn keep(self, output: Redacted) -> Redacted {
         let limit = self.limits.result;
         if !is_longer(&output, limit) {
             return output;
         }
-        let half = limit / 2;
-        format!("{}{GAP}{}", cut(&output, half), cut_front(&output, half))
+        Redacted::by_door(Self::both_ends(&output, &output, limit))
     }
 
     /// What a command printed: both ends, long enough to judge it by. Kept only until
     /// the session is put together.
-    pub(crate) fn output(self, raw: &str) -> String {
-        self.ends(raw, OUTPUT)
+    pub(crate) fn output(self, raw: &str) -> Redacted {
+        Redacted::by_door(self.ends(raw, OUTPUT))
     }
 
     /// A tool's arguments. Long members are cut first to what can matter, so that a
     /// written file of megabytes is not redacted for the sake of 500 characters.
-    pub(crate) fn arguments(self, raw: Node<'_>) -> String {
-        let text = match raw.value() {
-            None | Some(Json::Null) => return String::new(),
-            Some(Json::Text(text)) => return self.head(text.trim(), self.limits.arguments),
-            Some(value) => self.brief(value, 0).to_string(),
-        };
-        cut(&text, self.limits.arguments).to_owned()
+    pub(crate) fn arguments(self, raw: Node<'_>) -> Redacted {
+        let limit = self.limits.arguments;
+        Redacted::by_door(match raw.view() {
+            View::Null => String::new(),
+            View::Text(text) => self.head(text.trim(), limit),
+            _ => cut(&self.brief(raw, 0).to_string(), limit).to_owned(),
+        })
     }
 
     /// The value with redacted, shortened texts.
-    fn brief(self, value: &Json<'_>, depth: usize) -> Value {
+    fn brief(self, value: Node<'_>, depth: usize) -> Value {
         const DEEPEST: usize = 4;
         const MOST_ITEMS: usize = 12;
-        match value {
-            Json::Text(text) => Value::String(self.head(text, self.limits.arguments)),
-            Json::List(_) | Json::Object(_) if depth >= DEEPEST => Value::String("…".to_owned()),
-            Json::List(items) => items
-                .iter()
+        match value.view() {
+            View::Text(text) => Value::String(self.head(text, self.limits.arguments)),
+            View::List | View::Object if depth >= DEEPEST => Value::String("…".to_owned()),
+            View::List => value
+                .list()
                 .take(MOST_ITEMS)
                 .map(|item| self.brief(item, depth + 1))
                 .collect(),
-            Json::Object(members) => Value::Object(
-                members
-                    .iter()
+            View::Object => Value::Object(
+                value
+                    .members()
                     .take(MOST_ITEMS)
                     .map(|(key, member)| {
                         let member = self.brief(member, depth + 1);
@@ -136,10 +152,10 @@ impl Door<'_> {
                     })
                     .collect(),
             ),
-            Json::Null => Value::Null,
-            Json::Bool(flag) => Value::Bool(*flag),
-            Json::Int(number) => Value::from(*number),
-            Json::Float(number) => Value::from(*number),
+            View::Null => Value::Null,
+            View::Bool(flag) => Value::Bool(flag),
+            View::Int(number) => Value::from(number),
+            View::Float(number) => Value::from(number),
         }
     }
 
@@ -156,7 +172,7 @@ impl Door<'_> {
     }
 
     /// The redacted beginning and end of a text.
-    pub(crate) fn ends(self, raw: &str, limit: usize) -> String {
+    fn ends(self, raw: &str, limit: usize) -> String {
         if raw.len() > WHOLE {
             return Self::both_ends(&self.first_part(raw), &self.last_part(raw), limit);
         }

@@ -7,13 +7,15 @@
 //! so a reader still sees what was there. Redacting twice changes nothing.
 //!
 //! [`Door`] is what readers use: it redacts and only then cuts to length, since half a
-//! key is still a key.
+//! key is still a key. What comes out of it is [`Redacted`], the only text that a session can
+//! be made of, so no reader can go around it.
 
 mod door;
 mod hit;
 mod identity;
 mod pattern;
 mod plausible;
+mod redacted;
 mod rules;
 mod words;
 
@@ -29,6 +31,7 @@ use pattern::Pattern;
 pub use door::TextLimits;
 pub(crate) use door::{Door, cut};
 pub use identity::Identity;
+pub use redacted::Redacted;
 pub use rules::{Rule, built_in};
 pub(crate) use words::Words;
 
@@ -184,16 +187,19 @@ impl Redactor {
     /// The text without its secrets; borrowed when there were none.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let Some(mut redacted) = self.pass(text) else {
-            return Cow::Borrowed(text);
-        };
+        self.replaced(text).map_or(Cow::Borrowed(text), Cow::Owned)
+    }
+
+    /// The text with its secrets replaced; none when it has none.
+    fn replaced(&self, text: &str) -> Option<String> {
+        let mut redacted = self.pass(text)?;
         for _ in 1..MOST_PASSES {
             match self.pass(&redacted) {
                 Some(again) => redacted = again,
                 None => break,
             }
         }
-        Cow::Owned(redacted)
+        Some(redacted)
     }
 
     /// One pass over the text; none when nothing was found.

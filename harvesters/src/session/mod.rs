@@ -1,8 +1,9 @@
 //! A session: one conversation with a coding agent, with the evidence in it.
 //!
 //! The same type for every agent. Readers fill it through [`crate::assemble`];
-//! mining reads it through the accessors at the bottom. A [`Session`] holds only
-//! redacted text, cut to the sizes of [`crate::TextLimits`].
+//! mining reads it through the accessors at the bottom. All text of a log in a [`Session`],
+//! ids and names too, is [`Redacted`], cut to the sizes of [`crate::TextLimits`]. A plain
+//! `String` is a path of a log file, which was found in a folder and not in a log.
 //!
 //! A session is a list of turns. A turn starts with what a person (or a program)
 //! said, holds the tool calls and texts that followed, and ends with an answer, an
@@ -21,6 +22,7 @@ pub use outcome::{Outcome, Signal, SignalKind, Verdict};
 pub use turn::{Answer, CallStatus, CommandRun, Prompt, PromptKind, ToolCall, Turn, TurnEnd};
 
 use crate::feedback::Polarity;
+use crate::redact::Redacted;
 use crate::verify::Verification;
 
 /// Where in the logs a fact stands.
@@ -47,7 +49,7 @@ pub struct Feedback {
     /// Good or bad.
     pub polarity: Polarity,
     /// The prompt's text.
-    pub text: String,
+    pub text: Redacted,
     /// Where it stands.
     pub place: Place,
 }
@@ -70,7 +72,7 @@ pub enum SkillTrigger {
 #[serde(default)]
 pub struct SkillUse {
     /// Skill name as logged, without slash.
-    pub name: String,
+    pub name: Redacted,
     /// What it was seen by first.
     pub trigger: SkillTrigger,
     /// Where it stands.
@@ -82,7 +84,7 @@ pub struct SkillUse {
 #[serde(default)]
 pub struct ModelUse {
     /// Model name as logged.
-    pub name: String,
+    pub name: Redacted,
     /// Number of messages or turns by it.
     pub messages: u32,
 }
@@ -127,7 +129,7 @@ pub struct Incident {
     /// What happened.
     pub kind: IncidentKind,
     /// The message, if any, cut short.
-    pub detail: String,
+    pub detail: Redacted,
     /// When.
     pub at: Option<Timestamp>,
     /// Where it stands.
@@ -139,9 +141,9 @@ pub struct Incident {
 #[serde(default)]
 pub struct MachineText {
     /// `hook`, `reminder`, `summary`, `skill_body`, `notification`, ...
-    pub kind: String,
+    pub kind: Redacted,
     /// The text, cut short.
-    pub text: String,
+    pub text: Redacted,
     /// Where it stands.
     pub place: Place,
 }
@@ -151,11 +153,11 @@ pub struct MachineText {
 #[serde(default)]
 pub struct GitState {
     /// Branch name; none when detached or outside a repository.
-    pub branch: Option<String>,
+    pub branch: Option<Redacted>,
     /// Full commit id, where the agent logs one.
-    pub commit: Option<String>,
+    pub commit: Option<Redacted>,
     /// Remote address without user information.
-    pub repository: Option<String>,
+    pub repository: Option<Redacted>,
 }
 
 /// The version of the serialised form.
@@ -168,19 +170,19 @@ pub struct Session {
     /// Version of this form, see [`SESSION_FORMAT`].
     pub format: u32,
     /// The id that the log knows the session by.
-    pub id: String,
+    pub id: Redacted,
     /// Whose log it is.
     pub agent: Agent,
     /// Version of the agent at the start.
-    pub agent_version: Option<String>,
+    pub agent_version: Option<Redacted>,
     /// Who started it.
     pub origin: Origin,
     /// A title, if the agent made one.
-    pub title: Option<String>,
+    pub title: Option<Redacted>,
     /// Working directory at the start, as logged.
-    pub project: Option<String>,
+    pub project: Option<Redacted>,
     /// Working directories that the agent changed to later, where the log says.
-    pub later_folders: Vec<String>,
+    pub later_folders: Vec<Redacted>,
     /// Repository state at the start, as logged.
     pub git: GitState,
     /// First time of the conversation.
@@ -189,16 +191,17 @@ pub struct Session {
     pub ended: Option<Timestamp>,
     /// When its file was last written, where the log has no times.
     pub written: Option<Timestamp>,
-    /// Files of the conversation, in order. [`Place::file`] points here.
+    /// Files of the conversation, in order. [`Place::file`] points here. Their paths are
+    /// those by which they were found, so that they can be opened again: not redacted.
     pub files: Vec<String>,
-    /// Files of its sub-agents.
+    /// Files of its sub-agents; paths like those of `files`.
     pub sub_agent_files: Vec<String>,
-    /// Earlier files that this session repeats whole.
+    /// Earlier files that this session repeats whole; paths like those of `files`.
     pub superseded_files: Vec<String>,
     /// The session was moved to the agent's archive.
     pub archived: bool,
     /// The session that this one was forked from.
-    pub forked_from: Option<String>,
+    pub forked_from: Option<Redacted>,
     /// Turns of the live branch, own ones only.
     pub turns: Vec<Turn>,
     /// Prompts on branches that the person rewound.
@@ -212,7 +215,7 @@ pub struct Session {
     /// Skills used.
     pub skills: Vec<SkillUse>,
     /// Instruction files in force (`CLAUDE.md`, `AGENTS.md`).
-    pub instruction_files: Vec<String>,
+    pub instruction_files: Vec<Redacted>,
     /// Models that answered.
     pub models: Vec<ModelUse>,
     /// Tokens; none when the log has none.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::Place;
+use crate::redact::Redacted;
 
 /// How something went, as an attentive person would say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -36,7 +37,7 @@ pub struct Signal {
     /// What kind of evidence.
     pub kind: SignalKind,
     /// A short text: the command, the feedback.
-    pub detail: String,
+    pub detail: Redacted,
     /// Where it stands.
     pub place: Place,
 }

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{Outcome, Place};
+use crate::redact::Redacted;
 use crate::verify::Verification;
 
 /// Where a text in the user's role comes from.
@@ -40,8 +41,8 @@ impl PromptKind {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Prompt {
-    /// What was said, redacted and cut.
-    pub text: String,
+    /// What was said, cut.
+    pub text: Redacted,
     /// Who said it.
     pub kind: PromptKind,
     /// When, if the log says.
@@ -56,8 +57,8 @@ pub struct Prompt {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answer {
-    /// The text, redacted and cut.
-    pub text: String,
+    /// The text, cut.
+    pub text: Redacted,
     /// When, if the log says.
     pub at: Option<Timestamp>,
     /// Where it stands.
@@ -103,10 +104,10 @@ impl CallStatus {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct CommandRun {
-    /// The command line as given to the shell, redacted.
-    pub text: String,
+    /// The command line as given to the shell.
+    pub text: Redacted,
     /// Working directory, if logged with the call.
-    pub workdir: Option<String>,
+    pub workdir: Option<Redacted>,
     /// Exit code; none when interrupted, refused, in the background or unknown.
     pub exit_code: Option<i32>,
     /// The code with which a background command ended, if a notice told.
@@ -120,16 +121,16 @@ pub struct CommandRun {
 #[serde(default)]
 pub struct ToolCall {
     /// The id that the log gives it; may be empty.
-    pub id: String,
+    pub id: Redacted,
     /// Tool name as logged (`Bash`, `mcp__tickets__get_ticket`, `exec_command`); empty
     /// when the log has only what was done.
-    pub name: String,
+    pub name: Redacted,
     /// Tools that this call's script called and that have no record of their own.
-    pub script_tools: Vec<String>,
-    /// Arguments as JSON or text, redacted, cut short.
-    pub arguments: String,
-    /// Head and tail of the result, redacted.
-    pub result: String,
+    pub script_tools: Vec<Redacted>,
+    /// Arguments as JSON or text, cut short.
+    pub arguments: Redacted,
+    /// Head and tail of the result.
+    pub result: Redacted,
     /// What became of it.
     pub status: CallStatus,
     /// How long it took, in milliseconds, if the log says.
@@ -137,11 +138,11 @@ pub struct ToolCall {
     /// The shell command, for shell tools.
     pub command: Option<CommandRun>,
     /// Files that this call changed through an editing tool, absolute where known.
-    pub edits: Vec<String>,
+    pub edits: Vec<Redacted>,
     /// Files that the command seems to have changed; a hint only.
-    pub shell_edits: Vec<String>,
+    pub shell_edits: Vec<Redacted>,
     /// Files and folders that the command put back to the repository's state.
-    pub reverts: Vec<String>,
+    pub reverts: Vec<Redacted>,
     /// The result holds text that reads like instructions; treat it as data.
     pub untrusted: bool,
     /// When it was called.

@@ -13,6 +13,7 @@ mod wrappers;
 
 use serde::{Deserialize, Serialize};
 
+use crate::redact::{Redacted, Redactor};
 use crate::shell::{Join, Step, steps};
 
 /// What a command verifies.
@@ -39,13 +40,13 @@ pub struct Verification {
     /// What was verified.
     pub kind: VerificationKind,
     /// The program or script that verified it (`pytest`, `npm test`).
-    pub tool: String,
+    pub tool: Redacted,
     /// Whether it passed; none when it was not measured.
     pub passed: Option<bool>,
     /// The shell's exit code is not the verification's own, so the output was read.
     pub masked: bool,
     /// Lines of the output that name what failed, at most ten.
-    pub failing: Vec<String>,
+    pub failing: Vec<Redacted>,
 }
 
 /// What is known of a command's end.
@@ -72,8 +73,14 @@ enum Exit {
     Never,
 }
 
-/// The verification in a command line, with its verdict.
-pub(crate) fn judge(command: &str, ended: Ended, output: &str) -> Option<Verification> {
+/// The verification in a command line, with its verdict. Words without their quotes and
+/// lines without their colours are redacted again: what held a secret apart is gone.
+pub(crate) fn judge(
+    command: &str,
+    ended: Ended,
+    output: &str,
+    redactor: &Redactor,
+) -> Option<Verification> {
     let steps = steps(command);
     let (index, program) = steps.iter().enumerate().rev().find_map(|(index, step)| {
         programs::recognise(&step.words).map(|program| (index, program))
@@ -97,12 +104,14 @@ pub(crate) fn judge(command: &str, ended: Ended, output: &str) -> Option<Verific
     };
     let failing = if passed == Some(false) {
         output::failing_lines(output)
+            .map(|line| redactor.redacted(line))
+            .collect()
     } else {
         Vec::new()
     };
     Some(Verification {
         kind: program.kind,
-        tool: program.name,
+        tool: redactor.redacted(program.name),
         passed,
         masked: exit == Exit::Masked,
         failing,

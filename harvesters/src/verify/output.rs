@@ -86,14 +86,13 @@ fn fails(line: &str) -> bool {
 }
 
 /// The lines that name what failed.
-pub(super) fn failing_lines(output: &str) -> Vec<String> {
+pub(super) fn failing_lines(output: &str) -> impl Iterator<Item = String> {
     const MOST: usize = 10;
     const LONGEST: usize = 240;
     lines(output)
         .filter(|line| fails(line))
         .take(MOST)
         .map(|line| crate::redact::cut(line.trim(), LONGEST).to_owned())
-        .collect()
 }
 
 /// Lines without colour codes.

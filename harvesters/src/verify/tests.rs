@@ -1,7 +1,7 @@
 use super::*;
 
 fn passed(command: &str, code: i32, output: &str) -> Option<Option<bool>> {
-    judge(command, Ended::Code(code), output).map(|found| found.passed)
+    judge(command, Ended::Code(code), output, &Redactor::new()).map(|found| found.passed)
 }
 
 #[test]
@@ -160,7 +160,7 @@ fn programs_of_every_ecosystem_are_known_with_what_they_verify() {
         ),
     ] {
         for command in commands {
-            let found = judge(command, Ended::Code(0), "");
+            let found = judge(command, Ended::Code(0), "", &Redactor::new());
             assert_eq!(found.map(|found| found.kind), Some(kind), "{command}");
         }
     }
@@ -250,7 +250,7 @@ fn the_exit_code_counts_only_when_it_is_the_commands_own() {
     assert_eq!(passed("yarn test", 127, "yarn: not found"), None);
     assert_eq!(passed("pytest &", 0, ""), Some(None));
     assert_eq!(
-        judge("pytest", Ended::No, "").and_then(|found| found.passed),
+        judge("pytest", Ended::No, "", &Redactor::new()).and_then(|found| found.passed),
         None
     );
 }
@@ -261,6 +261,7 @@ fn failing_lines_are_kept() {
         "pytest",
         Ended::Code(1),
         "collected 3\nFAILED tests/a.py::test_x - assert 1 == 2\n1 failed, 2 passed",
+        &Redactor::new(),
     )
     .unwrap();
     assert_eq!(

@@ -72,7 +72,7 @@ fn others(harvest: &Harvest) -> Vec<String> {
             good += 1;
             assert_eq!(session.finals().count(), 1);
         } else {
-            prompts.extend(session.prompts().map(|prompt| prompt.text.clone()));
+            prompts.extend(session.prompts().map(|prompt| prompt.text.to_string()));
         }
     }
     assert_eq!(good, 2, "a neighbour was lost");

@@ -58,6 +58,62 @@ fn every_source_has_a_fixture_that_is_read_without_its_secrets() {
     }
 }
 
+/// Logs in which the id of a call, quotes and a colour in the middle of a word, and the name
+/// of an unknown record hide secrets.
+const HIDDEN: [Fixture; 2] = [
+    Fixture {
+        agent: Agent::Claude,
+        files: &[(
+            "projects/-home-dev-x/s1.jsonl",
+            r#"{"type":"user","message":{"role":"user","content":"fix it"},"uuid":"u1","timestamp":"2026-10-05T08:39:15.1Z","cwd":"/home/dev/x","sessionId":"s1"}
+{"parentUuid":"u1","type":"assistant","message":{"id":"m1","role":"assistant","model":"m","content":[{"type":"tool_use","id":"t1-SECRET","name":"Bash","input":{"command":"pytest > 'SEC''RET'"}}]},"uuid":"a1","timestamp":"2026-10-05T08:39:16.1Z","cwd":"/home/dev/x","sessionId":"s1"}
+{"parentUuid":"a1","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1-SECRET","is_error":true,"content":"Exit code 1\nFAILED SEC\u001b[1mRET"}]},"uuid":"u2","timestamp":"2026-10-05T08:39:19.1Z","cwd":"/home/dev/x","sessionId":"s1"}
+{"type":"SECRET"}
+"#,
+        )],
+        database: None,
+    },
+    Fixture {
+        agent: Agent::Codex,
+        files: &[(
+            "sessions/rollout-2026-10-12T08-39-15-01a12f44-1be4-7292-a61b-921e516a6928.jsonl",
+            r#"{"timestamp":"2026-10-12T08:39:15.352Z","type":"session_meta","payload":{"id":"01a12f44-1be4-7292-a61b-921e516a6928","cwd":"/home/dev/x","source":"cli"}}
+{"timestamp":"2026-10-12T08:39:15.352Z","type":"SECRET","payload":{}}
+{"timestamp":"2026-10-12T08:39:16.352Z","type":"event_msg","payload":{"type":"user_message","message":"fix it"}}
+{"timestamp":"2026-10-12T08:39:17.352Z","type":"response_item","payload":{"type":"function_call","name":"shell_command","call_id":"t1-SECRET","arguments":"{\"command\":\"pytest > 'SEC''RET'\"}"}}
+{"timestamp":"2026-10-12T08:39:18.352Z","type":"response_item","payload":{"type":"function_call_output","call_id":"t1-SECRET","output":"Exit code: 1\nFAILED SEC\u001b[1mRET"}}
+"#,
+        )],
+        database: None,
+    },
+];
+
+#[test]
+fn secrets_that_reading_itself_would_uncover_are_taken_out_too() {
+    let (one, other) = SECRET.split_at(SECRET.len() / 2);
+    for fixture in &HIDDEN {
+        let agent = fixture.agent;
+        let home = Home::new();
+        for (path, text) in fixture.files {
+            let text = text.replace(MARK, SECRET);
+            let text = text.replace("SEC''RET", &format!("{one}''{other}"));
+            let text = text.replace(r"SEC\u001b[1mRET", &format!(r"{one}\u001b[1m{other}"));
+            home.write(&home.root(agent).join(path), text.as_bytes());
+        }
+        let found = home.harvest(agent);
+        let call = found.sessions[0].calls().next().unwrap();
+        assert!(call.id.starts_with("t1-[redacted"), "{agent}: {call:?}");
+        assert!(call.shell_edits[0].starts_with("/home/dev/x/[redacted"));
+        let run = call.command.as_ref().unwrap();
+        assert_eq!(run.exit_code, Some(1), "{agent}: its result was found");
+        let verified = run.verification.as_ref().unwrap();
+        assert!(verified.failing[0].starts_with("FAILED [redacted"));
+        assert_eq!(found.report.unknown_kinds.len(), 1, "{agent}");
+        let whole = serde_json::to_string(&(found.sessions, found.report)).unwrap();
+        assert!(!whole.contains(SECRET), "{agent}: {whole}");
+    }
+}
+
 #[test]
 fn what_did_not_change_is_not_read_again() {
     for source in registry() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use rusqlite::Connection;
 use skillopt_harvesters::{Agent, Harvest, HarvestOptions, Roots, harvest};
 
-/// In the prompt, the command and the output of each fixture.
+/// In the prompt, the command, the call's id and the output of each fixture.
 pub(crate) const SECRET: &str = "ghp_FAKEFAKEFAKEFAKEFAKEFAKEFAKEFAKE0000";
 /// Where it stands in a fixture.
 pub(crate) const MARK: &str = "SECRET";
@@ -51,8 +51,8 @@ pub(crate) const FIXTURES: &[Fixture] = &[
             "sessions/--home-dev-x--/2026-10-05T08-39-15-100Z_p1.jsonl",
             r#"{"type":"session","version":3,"id":"p1","timestamp":"2026-10-05T08:39:15.1Z","cwd":"/home/dev/x"}
 {"type":"message","id":"a1","parentId":null,"timestamp":"2026-10-05T08:39:15.2Z","message":{"role":"user","content":"fix it with SECRET"}}
-{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-10-05T08:39:16.2Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1","name":"bash","arguments":{"command":"TOKEN=SECRET pytest"}}],"model":"m"}}
-{"type":"message","id":"a3","parentId":"a2","timestamp":"2026-10-05T08:39:17.2Z","message":{"role":"toolResult","toolCallId":"c1","toolName":"bash","content":[{"type":"text","text":"1 passed SECRET"}]}}
+{"type":"message","id":"a2","parentId":"a1","timestamp":"2026-10-05T08:39:16.2Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"c1-SECRET","name":"bash","arguments":{"command":"TOKEN=SECRET pytest"}}],"model":"m"}}
+{"type":"message","id":"a3","parentId":"a2","timestamp":"2026-10-05T08:39:17.2Z","message":{"role":"toolResult","toolCallId":"c1-SECRET","toolName":"bash","content":[{"type":"text","text":"1 passed SECRET"}]}}
 {"type":"message","id":"a4","parentId":"a3","timestamp":"2026-10-05T08:39:18.2Z","message":{"role":"assistant","content":[{"type":"text","text":"Done."}],"model":"m"}}
 {"type":"message","id":"a5","parentId":"a4","timestamp":"2026-10-05T08:39:19.2Z","message":{"role":"user","content":"perfect, thanks"}}
 "#,
@@ -65,7 +65,7 @@ pub(crate) const FIXTURES: &[Fixture] = &[
             "tmp/x/chats/session-2026-10-05T08-39-g1.jsonl",
             r#"{"sessionId":"g1","projectHash":"h","startTime":"2026-10-05T08:39:15.1Z","lastUpdated":"2026-10-05T08:39:15.1Z","kind":"main"}
 {"id":"m1","timestamp":"2026-10-05T08:39:15.2Z","type":"user","content":"fix it with SECRET"}
-{"id":"m2","timestamp":"2026-10-05T08:39:16.2Z","type":"gemini","content":"","model":"m","toolCalls":[{"id":"c1","name":"run_shell_command","args":{"command":"TOKEN=SECRET pytest"},"status":"success","result":[{"functionResponse":{"response":{"output":"1 passed SECRET"}}}]}]}
+{"id":"m2","timestamp":"2026-10-05T08:39:16.2Z","type":"gemini","content":"","model":"m","toolCalls":[{"id":"c1-SECRET","name":"run_shell_command","args":{"command":"TOKEN=SECRET pytest"},"status":"success","result":[{"functionResponse":{"response":{"output":"1 passed SECRET"}}}]}]}
 {"id":"m3","timestamp":"2026-10-05T08:39:17.2Z","type":"gemini","content":"Done.","model":"m"}
 {"id":"m4","timestamp":"2026-10-05T08:39:18.2Z","type":"user","content":"perfect, thanks"}
 "#,
@@ -80,8 +80,8 @@ pub(crate) const FIXTURES: &[Fixture] = &[
                 r#"{"type":"session.start","data":{"sessionId":"c1","copilotVersion":"1.0.102","context":{"cwd":"/home/dev/x","branch":"main","headCommit":"0e647b9a4ffc7ee6853c02385c290432c7bd80b0"}},"id":"e0","timestamp":"2026-10-05T08:39:15.1Z","parentId":null}
 {"type":"user.message","data":{"content":"fix it with SECRET"},"id":"e1","timestamp":"2026-10-05T08:39:15.2Z","parentId":"e0"}
 {"type":"user.message","data":{"content":"the body of a skill","source":"skill-x"},"id":"e1b","timestamp":"2026-10-05T08:39:15.3Z","parentId":"e1"}
-{"type":"assistant.message","data":{"model":"m","content":"","toolRequests":[{"toolCallId":"t1","name":"bash","arguments":{"command":"TOKEN=SECRET pytest"}}]},"id":"e2","timestamp":"2026-10-05T08:39:16.2Z","parentId":"e1"}
-{"type":"tool.execution_complete","data":{"toolCallId":"t1","success":true,"shellExecution":{"exitCode":0},"result":{"content":"1 passed SECRET"}},"id":"e3","timestamp":"2026-10-05T08:39:17.2Z","parentId":"e2"}
+{"type":"assistant.message","data":{"model":"m","content":"","toolRequests":[{"toolCallId":"t1-SECRET","name":"bash","arguments":{"command":"TOKEN=SECRET pytest"}}]},"id":"e2","timestamp":"2026-10-05T08:39:16.2Z","parentId":"e1"}
+{"type":"tool.execution_complete","data":{"toolCallId":"t1-SECRET","success":true,"shellExecution":{"exitCode":0},"result":{"content":"1 passed SECRET"}},"id":"e3","timestamp":"2026-10-05T08:39:17.2Z","parentId":"e2"}
 {"type":"user.message","agentId":"helper","data":{"content":"a sub-agent's"},"id":"e3b","timestamp":"2026-10-05T08:39:17.3Z","parentId":"e3"}
 {"type":"assistant.message","data":{"model":"m","content":"Done.","toolRequests":[]},"id":"e4","timestamp":"2026-10-05T08:39:18.2Z","parentId":"e3"}
 {"type":"user.message","data":{"content":"perfect, thanks"},"id":"e5","timestamp":"2026-10-05T08:39:19.2Z","parentId":"e4"}
@@ -107,7 +107,7 @@ pub(crate) const FIXTURES: &[Fixture] = &[
                 "workspaceStorage/w1/chatSessions/v1.jsonl",
                 r#"{"kind":0,"v":{"version":3,"sessionId":"v1","creationDate":1790000000000,"requests":[],"inputState":{"inputText":"not sent"}}}
 {"kind":2,"k":["requests"],"v":[{"requestId":"r1","timestamp":1790000001000,"modelId":"m","message":{"text":"fix it with SECRET"},"response":[],"isCanceled":false}]}
-{"kind":2,"k":["requests",0,"response"],"v":[{"kind":"toolInvocationSerialized","toolId":"run_in_terminal","toolCallId":"t1","isComplete":true,"toolSpecificData":{"kind":"terminal","commandLine":{"original":"TOKEN=SECRET pytest"},"terminalCommandState":{"exitCode":0},"terminalCommandOutput":{"text":"1 passed SECRET"}}},{"value":"Do"}]}
+{"kind":2,"k":["requests",0,"response"],"v":[{"kind":"toolInvocationSerialized","toolId":"run_in_terminal","toolCallId":"t1-SECRET","isComplete":true,"toolSpecificData":{"kind":"terminal","commandLine":{"original":"TOKEN=SECRET pytest"},"terminalCommandState":{"exitCode":0},"terminalCommandOutput":{"text":"1 passed SECRET"}}},{"value":"Do"}]}
 {"kind":2,"k":["requests",0,"response"],"v":[{"value":"Done."}],"i":1}
 {"kind":1,"k":["requests",1],"v":{"requestId":"r2","timestamp":1790000002000,"message":{"text":"perfect, thanks"},"response":[]}}
 "#,
@@ -137,7 +137,7 @@ pub(crate) const FIXTURES: &[Fixture] = &[
             ),
             (
                 "storage/part/msg_2/prt_2.json",
-                r#"{"id":"prt_2","type":"tool","tool":"bash","callID":"t1","state":{"status":"completed","input":{"command":"TOKEN=SECRET pytest"},"output":"1 passed SECRET","metadata":{"exit":0}}}"#,
+                r#"{"id":"prt_2","type":"tool","tool":"bash","callID":"t1-SECRET","state":{"status":"completed","input":{"command":"TOKEN=SECRET pytest"},"output":"1 passed SECRET","metadata":{"exit":0}}}"#,
             ),
             (
                 "storage/part/msg_2/prt_3.json",
@@ -196,7 +196,7 @@ pub(crate) const FIXTURES: &[Fixture] = &[
         agent: Agent::Devin,
         files: &[(
             "transcripts/amber-1.json",
-            r#"{"schema_version":"ATIF-v1.7","session_id":"amber-1","agent":{"model_name":"m"},"steps":[{"step_id":1,"timestamp":"2026-10-05T08:39:15Z","source":"user","message":"fix it with SECRET"},{"step_id":2,"timestamp":"2026-10-05T08:39:16Z","source":"agent","message":"","tool_calls":[{"tool_call_id":"t1","function_name":"exec","arguments":{"command":"TOKEN=SECRET pytest"}}],"observation":{"results":[{"source_call_id":"t1","content":"1 passed SECRET\nExit code: 0"}]}},{"step_id":3,"timestamp":"2026-10-05T08:39:17Z","source":"agent","message":"Done."},{"step_id":4,"timestamp":"2026-10-05T08:39:18Z","source":"user","message":"perfect, thanks"}]}"#,
+            r#"{"schema_version":"ATIF-v1.7","session_id":"amber-1","agent":{"model_name":"m"},"steps":[{"step_id":1,"timestamp":"2026-10-05T08:39:15Z","source":"user","message":"fix it with SECRET"},{"step_id":2,"timestamp":"2026-10-05T08:39:16Z","source":"agent","message":"","tool_calls":[{"tool_call_id":"t1-SECRET","function_name":"exec","arguments":{"command":"TOKEN=SECRET pytest"}}],"observation":{"results":[{"source_call_id":"t1-SECRET","content":"1 passed SECRET\nExit code: 0"}]}},{"step_id":3,"timestamp":"2026-10-05T08:39:17Z","source":"agent","message":"Done."},{"step_id":4,"timestamp":"2026-10-05T08:39:18Z","source":"user","message":"perfect, thanks"}]}"#,
         )],
         database: Some((
             "sessions.db",

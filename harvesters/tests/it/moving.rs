@@ -29,7 +29,7 @@ fn harvest_while(change: impl Fn(&PathBuf)) -> (Vec<String>, Account) {
         if ids.is_empty() {
             change(&path(2));
         }
-        ids.push(session.id);
+        ids.push(session.id.into_string());
         ControlFlow::Continue(())
     });
     (ids, account)
