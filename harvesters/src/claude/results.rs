@@ -103,10 +103,29 @@ fn denied(record: Node<'_>, text: &str, is_error: bool, denial: Option<&str>) ->
     is_error
         && (denial.is_some()
             || matches!(decision, Some("reject" | "deny" | "denied"))
-            || text.starts_with("Claude requested permissions to ")
-            || text.starts_with("Permission to use ")
-            || text.contains("haven't granted it yet")
-            || text.contains("is disabled for this session"))
+            || says_denied(text))
+}
+
+/// How releases say that they refused a call, at the beginning of its result.
+fn says_denied(text: &str) -> bool {
+    const OPENINGS: &[&str] = &[
+        "Claude requested permissions to ",
+        "Permission to use ",
+        "This command requires approval",
+        "Command contains ",
+        "Contains command_substitution",
+    ];
+    const SIGNS: &[&str] = &[
+        "haven't granted it yet",
+        "is disabled for this session",
+        "require approval: ",
+        "requires approval: ",
+        "was blocked. For security, ",
+        "denied by your permission settings",
+    ];
+    let start = crate::redact::cut(text, 400);
+    OPENINGS.iter().any(|opening| start.starts_with(opening))
+        || SIGNS.iter().any(|sign| start.contains(sign))
 }
 
 fn timed_out(text: &str) -> bool {

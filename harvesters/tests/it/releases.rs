@@ -1,7 +1,7 @@
 //! What single releases of the agents were seen to write, and others do not.
 
 use serde_json::{Value, json};
-use skillopt_harvesters::session::{CallStatus, IncidentKind, Origin, PromptKind};
+use skillopt_harvesters::session::{CallStatus, IncidentKind, Origin, PromptKind, SkillTrigger};
 use skillopt_harvesters::{Agent, Session};
 
 use crate::fixtures::Home;
@@ -410,6 +410,68 @@ fn what_a_hook_said_is_no_prompt() {
             "Stop hook feedback:\n- [./stop.sh]: run the linter too"
         ]
     );
+}
+
+#[test]
+fn a_skill_that_the_agent_called_is_no_command_of_a_person() {
+    let home = Home::new();
+    ClaudeLog::new("skill", "2.0.36")
+        .user("asked", "", "00:00", json!("triage issue 12"))
+        .model("call", "asked", "00:02", "msg_one", tool("Skill", json!({"skill": "triage"})))
+        .user("result", "call", "00:03", result("Launching skill: triage", false))
+        .user(
+            "runs",
+            "result",
+            "00:03",
+            json!("<command-message>The \"triage\" skill is running</command-message>\n<command-name>triage</command-name>"),
+        )
+        .meta("body", "runs", "00:03", "Base directory for this skill: /home/dev/x")
+        .model("answer", "body", "00:09", "msg_two", text("Sorted."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    let session = &found.sessions[0];
+    assert_eq!(prompts(session), ["triage issue 12"]);
+    let [skill] = session.skills.as_slice() else {
+        panic!("{:?}", session.skills);
+    };
+    assert_eq!(
+        (skill.name.as_str(), skill.trigger),
+        ("triage", SkillTrigger::Tool)
+    );
+}
+
+#[test]
+fn what_old_releases_refused_was_refused() {
+    for said in [
+        "This command requires approval",
+        "This Bash command contains multiple operations. The following parts require approval: rm, ls",
+        "This Bash command contains multiple operations. The following part requires approval: n.txt",
+        "cd in '/' was blocked. For security, Claude Code may only change directories to …",
+        "Command contains $() command substitution",
+        "Contains command_substitution",
+    ] {
+        let home = Home::new();
+        ClaudeLog::new("refused", "2.0.36")
+            .user("asked", "", "00:00", json!("clean up"))
+            .model(
+                "call",
+                "asked",
+                "00:02",
+                "msg_one",
+                tool("Bash", json!({"command": "rm x"})),
+            )
+            .user("result", "call", "00:03", result(said, true))
+            .model("answer", "result", "00:09", "msg_two", text("I may not."))
+            .plant(&home);
+        let found = home.harvest(Agent::Claude);
+        let session = &found.sessions[0];
+        assert_eq!(
+            session.calls().next().unwrap().status,
+            CallStatus::Denied,
+            "{said}"
+        );
+        assert_eq!(session.count(IncidentKind::Denial), 1, "{said}");
+    }
 }
 
 #[test]
