@@ -1,8 +1,10 @@
 //! What the output of a verification says.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use regex::RegexSet;
+use regex::Regex;
+use regex::bytes::{RegexSet, RegexSetBuilder};
 
 /// Lines that tell of failure, in the words of the common tools.
 static FAILS: LazyLock<RegexSet> = LazyLock::new(|| {
@@ -23,7 +25,7 @@ static FAILS: LazyLock<RegexSet> = LazyLock::new(|| {
         r"^Traceback \(most recent call last\)",
         r"^make(?:\[\d+\])?: \*\*\*",
         r"^(?:E  |AssertionError|panicked at)",
-        r"^\s*[✗✘×] ",
+        r"^\s*(?:✗|✘|×) ",
     ])
 });
 
@@ -43,47 +45,52 @@ static PASSES: LazyLock<RegexSet> = LazyLock::new(|| {
         r"(?i)^success: ",
         r"Finished `?\w+`? .*target",
         r"(?i)\bcompiled successfully",
-        r"^\s*[✓✔] ",
+        r"^\s*(?:✓|✔) ",
     ])
 });
 
-/// Patterns are constants and tested; a broken one would only match nothing.
+/// Patterns are constants and tested; a broken one would only match nothing. They are about
+/// ASCII: with the letters of all languages, a line with one of them is searched slowly.
 fn set(patterns: &[&str]) -> RegexSet {
-    RegexSet::new(patterns).unwrap_or_else(|_| RegexSet::empty())
+    RegexSetBuilder::new(patterns)
+        .unicode(false)
+        .build()
+        .unwrap_or_else(|_| RegexSet::empty())
 }
 
 /// Passed, failed, or the output does not say.
 pub(super) fn verdict(output: &str) -> Option<bool> {
-    if lines(output).any(|line| fails(&line)) {
-        Some(false)
-    } else {
-        lines(output)
-            .any(|line| PASSES.is_match(&line))
-            .then_some(true)
+    let plain = without_colours(output);
+    if plain.lines().any(fails) {
+        return Some(false);
     }
+    let passes = |line: &str| PASSES.is_match(line.as_bytes());
+    plain.lines().any(passes).then_some(true)
 }
 
 /// Whether a line tells of failure; `0 failed` does not.
 fn fails(line: &str) -> bool {
-    FAILS.is_match(line)
+    FAILS.is_match(line.as_bytes())
 }
 
 /// The lines that name what failed.
-pub(super) fn failing_lines(output: &str) -> impl Iterator<Item = String> {
+pub(super) fn failing_lines(output: &str) -> Vec<String> {
     const MOST: usize = 10;
     const LONGEST: usize = 240;
-    lines(output)
+    without_colours(output)
+        .lines()
         .filter(|line| fails(line))
         .take(MOST)
         .map(|line| crate::redact::cut(line.trim(), LONGEST).to_owned())
+        .collect()
 }
 
-/// Lines without colour codes.
-fn lines(output: &str) -> impl Iterator<Item = std::borrow::Cow<'_, str>> {
-    static COLOURS: LazyLock<Option<regex::Regex>> =
-        LazyLock::new(|| regex::Regex::new(r"\x1b\[[0-9;]*[A-Za-z]").ok());
-    output.lines().map(|line| match COLOURS.as_ref() {
-        Some(colours) if line.contains('\x1b') => colours.replace_all(line, ""),
-        _ => std::borrow::Cow::Borrowed(line),
-    })
+/// The output without colour codes.
+fn without_colours(output: &str) -> Cow<'_, str> {
+    static COLOURS: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"\x1b\[[0-9;]*[A-Za-z]").ok());
+    match COLOURS.as_ref() {
+        Some(colours) if output.contains('\x1b') => colours.replace_all(output, ""),
+        _ => Cow::Borrowed(output),
+    }
 }
