@@ -20,6 +20,10 @@ use skillopt_harvesters::{
     Agent, FileMemory, FileStamp, HarvestOptions, Redactor, Report, Roots, harvest_each,
 };
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let Some(corpus) = std::env::var_os("SKILLOPT_CORPUS").map(PathBuf::from) else {
         // `cargo test` and `cargo bench` run this without a corpus as well.

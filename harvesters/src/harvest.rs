@@ -413,6 +413,8 @@ impl OpenLog {
             records::each_of(&line, skip, &mut tape, &mut findings, |record, report| {
                 reader.take(line.offset, record, report);
             });
+            // What a long line left there goes before another log may have one.
+            tape.clear();
         }
     }
 

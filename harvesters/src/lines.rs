@@ -57,7 +57,7 @@ impl<R> Drop for Lines<R> {
 /// out of it, it takes twice its length, on every thread.
 static LARGE_LINE: Mutex<()> = Mutex::new(());
 /// A buffer beyond this is given back after its line.
-const LARGE: usize = 16 << 20;
+const LARGE: usize = 8 << 20;
 
 impl<R: Read> Lines<R> {
     /// Lines of `source`, none longer than `cap` bytes.

@@ -289,12 +289,12 @@ fn spoken(id: Redacted, text: &str, door: Door<'_>) -> RawOutput {
 
 type Pattern = LazyLock<Option<Regex>>;
 static EXIT: Pattern = LazyLock::new(|| {
-    Regex::new(r"(?m)^(?:Exit code:|Process exited with code) (-?\d{1,10})\s*$").ok()
+    Regex::new(r"(?m-u)^(?:Exit code:|Process exited with code) (-?\d{1,10})\s*$").ok()
 });
 static RUNNING: Pattern =
-    LazyLock::new(|| Regex::new(r"(?m)^Process running with session ID (\S{1,40})\s*$").ok());
+    LazyLock::new(|| Regex::new(r"(?m-u)^Process running with session ID ([!-~]{1,40})\s*$").ok());
 static WALL_TIME: Pattern =
-    LazyLock::new(|| Regex::new(r"(?m)^Wall time:? (\d{1,9}(?:\.\d{1,9})?) seconds").ok());
+    LazyLock::new(|| Regex::new(r"(?m-u)^Wall time:? (\d{1,9}(?:\.\d{1,9})?) seconds").ok());
 
 fn captured<'a>(pattern: &Pattern, text: &'a str) -> Option<&'a str> {
     Some(pattern.as_ref()?.captures(text)?.get(1)?.as_str())

@@ -77,6 +77,7 @@ pub(super) enum Fact {
     },
     AgentStarted,
     ReviewStarted,
+    ReviewEnded,
     TurnStarted,
     TurnEnded {
         error: Option<Redacted>,

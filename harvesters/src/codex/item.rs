@@ -41,6 +41,7 @@ pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
             facts.push(Fact::AgentStarted)
         }
         "EnteredReviewMode" => facts.push(Fact::ReviewStarted),
+        "ExitedReviewMode" => facts.push(Fact::ReviewEnded),
         "ContextCompaction" => facts.push(Fact::Compacted(CompactedBy::Item)),
         _ => {}
     }

@@ -326,6 +326,7 @@ fn event(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fa
         }
         "context_compacted" => facts.push(Fact::Compacted(CompactedBy::Event)),
         "entered_review_mode" => facts.push(Fact::ReviewStarted),
+        "exited_review_mode" => facts.push(Fact::ReviewEnded),
         "error" => facts.extend(error_text(body, door).map(Fact::ApiError)),
         "token_count" => facts.push(Fact::Count {
             total: tokens(body.at(&["info", "total_token_usage"])),
@@ -342,7 +343,6 @@ const IGNORED_EVENTS: &[&str] = &[
     "agent_reasoning_raw_content",
     "agent_reasoning_section_break",
     "thread_settings_applied",
-    "exited_review_mode",
     "item_started",
     "exec_command_begin",
     "exec_command_end",

@@ -147,15 +147,28 @@ impl Thread {
         }
     }
 
-    /// The last line that the parent has as well, in a run of copies from the start.
+    /// The last line that the parent has as well, in a run of copies from the start. What
+    /// the parent wrote after the fork may be the same as what the fork did, and is no copy.
     fn copied_from(&self, parent: &Thread) -> usize {
         // Copies may leave a few lines out or add some.
         const MOST_STRANGE: usize = 8;
-        let known: HashSet<u64> = parent
-            .lines
-            .iter()
-            .map(|marked| marked.line.payload)
-            .collect();
+        let start = self.meta.started.or(self.lines[0].line.at);
+        let payloads = |before_fork: bool| -> HashSet<u64> {
+            let known = parent.lines.iter().filter(|marked| {
+                let later = marked
+                    .line
+                    .at
+                    .zip(start)
+                    .is_some_and(|(at, start)| at > start);
+                !(before_fork && later)
+            });
+            known.map(|marked| marked.line.payload).collect()
+        };
+        let known = match payloads(true) {
+            // Times that were changed say nothing.
+            none if none.is_empty() => payloads(false),
+            known => known,
+        };
         let mut last = 0;
         let mut strange = 0;
         for (index, marked) in self.lines.iter().enumerate().skip(1) {

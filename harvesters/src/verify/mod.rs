@@ -14,7 +14,7 @@ mod wrappers;
 use serde::{Deserialize, Serialize};
 
 use crate::redact::{Redacted, Redactor};
-use crate::shell::{Join, Step, steps};
+use crate::shell::{Join, Step};
 
 /// What a command verifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -77,22 +77,22 @@ enum Exit {
 /// lines without their colours are redacted again: what held a secret apart is gone.
 pub(crate) fn judge(
     command: &str,
+    steps: &[Step],
     ended: Ended,
     output: &str,
     redactor: &Redactor,
 ) -> Option<Verification> {
-    let steps = steps(command);
     let (index, program) = steps.iter().enumerate().rev().find_map(|(index, step)| {
         programs::recognise(&step.words).map(|program| (index, program))
     })?;
-    let exit = whose_exit(&steps, index);
-    let printed = printed_code(&steps, index, output).filter(|_| exit == Exit::Masked);
+    let exit = whose_exit(steps, index);
+    let printed = printed_code(steps, index, output).filter(|_| exit == Exit::Masked);
     // The shell could not start it: nothing was verified.
     let unstarted = exit == Exit::Own && matches!(ended, Ended::Code(126 | 127));
     if unstarted || matches!(printed, Some(126 | 127)) {
         return None;
     }
-    let broken_wrapper = output.contains("ad substitution") && command.contains("PIPESTATUS");
+    let broken_wrapper = command.contains("PIPESTATUS") && output.contains("ad substitution");
     let passed = match (ended, exit) {
         (Ended::No, _) | (_, Exit::Never) => None,
         (_, Exit::Masked) if printed.is_some() => printed.map(|code| code == 0),
@@ -104,6 +104,7 @@ pub(crate) fn judge(
     };
     let failing = if passed == Some(false) {
         output::failing_lines(output)
+            .into_iter()
             .map(|line| redactor.redacted(line))
             .collect()
     } else {

@@ -1,7 +1,12 @@
 use super::*;
+use crate::shell::steps;
+
+fn judged(command: &str, ended: Ended, output: &str) -> Option<Verification> {
+    judge(command, &steps(command), ended, output, &Redactor::new())
+}
 
 fn passed(command: &str, code: i32, output: &str) -> Option<Option<bool>> {
-    judge(command, Ended::Code(code), output, &Redactor::new()).map(|found| found.passed)
+    judged(command, Ended::Code(code), output).map(|found| found.passed)
 }
 
 #[test]
@@ -160,7 +165,7 @@ fn programs_of_every_ecosystem_are_known_with_what_they_verify() {
         ),
     ] {
         for command in commands {
-            let found = judge(command, Ended::Code(0), "", &Redactor::new());
+            let found = judged(command, Ended::Code(0), "");
             assert_eq!(found.map(|found| found.kind), Some(kind), "{command}");
         }
     }
@@ -250,18 +255,17 @@ fn the_exit_code_counts_only_when_it_is_the_commands_own() {
     assert_eq!(passed("yarn test", 127, "yarn: not found"), None);
     assert_eq!(passed("pytest &", 0, ""), Some(None));
     assert_eq!(
-        judge("pytest", Ended::No, "", &Redactor::new()).and_then(|found| found.passed),
+        judged("pytest", Ended::No, "").and_then(|found| found.passed),
         None
     );
 }
 
 #[test]
 fn failing_lines_are_kept() {
-    let found = judge(
+    let found = judged(
         "pytest",
         Ended::Code(1),
         "collected 3\nFAILED tests/a.py::test_x - assert 1 == 2\n1 failed, 2 passed",
-        &Redactor::new(),
     )
     .unwrap();
     assert_eq!(

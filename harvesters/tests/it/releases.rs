@@ -588,6 +588,150 @@ fn a_command_whose_item_came_before_its_output_has_the_output_of_its_call() {
     assert_eq!(run.verification.as_ref().unwrap().passed, Some(false));
 }
 
+/// A log of Codex in the format without ordinals: seconds since the start, kind, payload.
+fn plant_old_codex(home: &Home, id: &str, lines: &[(u32, &str, Value)]) {
+    let lines: Vec<Value> = lines
+        .iter()
+        .map(|(second, kind, payload)| {
+            let timestamp = format!("2026-05-06T10:{:02}:{:02}.000Z", second / 60, second % 60);
+            json!({"timestamp": timestamp, "type": kind, "payload": payload})
+        })
+        .collect();
+    let name = format!("sessions/2026/05/06/rollout-2026-05-06T10-00-00-{id}.jsonl");
+    plant(home, Agent::Codex, &name, &lines);
+}
+
+fn old_head(id: &str, second: u32, forked_from: Option<&str>) -> Value {
+    json!({
+        "id": id, "cwd": "/home/dev/x", "cli_version": "0.130.0", "originator": "codex_exec",
+        "source": "exec", "forked_from_id": forked_from,
+        "timestamp": format!("2026-05-06T10:{:02}:{:02}.000Z", second / 60, second % 60),
+    })
+}
+
+fn asked(text: &str) -> Value {
+    json!({"type": "user_message", "message": text, "images": []})
+}
+
+fn answered(text: &str) -> Value {
+    json!({"type": "agent_message", "message": text})
+}
+
+#[test]
+fn what_a_parent_wrote_after_the_fork_is_not_what_the_fork_copied() {
+    const PARENT: &str = "01a229d9-7c99-79a2-87a0-710282a72fda";
+    const FORK: &str = "01a229d9-8122-7652-8710-90a450fbfedb";
+    // Both go on from the same total, and both start a turn in the same words.
+    let total = json!({"input_tokens": 20, "output_tokens": 4});
+    let last = json!({"input_tokens": 10, "output_tokens": 2});
+    let count = json!({
+        "type": "token_count", "info": {"total_token_usage": total, "last_token_usage": last},
+    });
+    let home = Home::new();
+    let event = "event_msg";
+    let shared = |second: u32| {
+        [
+            (second, event, asked("run the tests")),
+            (second, event, answered("They fail.")),
+        ]
+    };
+    let mut parent = vec![(0, "session_meta", old_head(PARENT, 0, None))];
+    parent.extend(shared(1));
+    parent.extend([
+        (300, event, asked("great, thanks")),
+        (302, event, count.clone()),
+        (305, event, answered("Gladly.")),
+    ]);
+    plant_old_codex(&home, PARENT, &parent);
+    let mut fork = vec![
+        (100, "session_meta", old_head(FORK, 100, Some(PARENT))),
+        (100, "session_meta", old_head(PARENT, 0, None)),
+    ];
+    fork.extend(shared(100));
+    fork.extend([
+        (110, event, asked("do it with decimals")),
+        (112, event, count),
+        (115, event, answered("Done.")),
+    ]);
+    plant_old_codex(&home, FORK, &fork);
+    let found = home.harvest(Agent::Codex);
+    let fork = found
+        .sessions
+        .iter()
+        .find(|session| session.id == FORK)
+        .unwrap();
+    assert_eq!(prompts(fork), ["do it with decimals"]);
+    assert_eq!(fork.inherited_prompts.len(), 1);
+    assert_eq!(fork.usage.unwrap().output, 2);
+}
+
+#[test]
+fn the_prompt_of_a_review_is_the_programs_however_often_it_is_logged() {
+    let id = "01a229d9-a555-71b3-9fa6-537f5e64483c";
+    let event = "event_msg";
+    let home = Home::new();
+    plant_old_codex(
+        &home,
+        id,
+        &[
+            (0, "session_meta", old_head(id, 0, None)),
+            (
+                1,
+                event,
+                json!({"type": "entered_review_mode", "target": {"type": "custom"}}),
+            ),
+            (1, event, json!({"type": "task_started", "turn_id": "t1"})),
+            (1, event, asked("Review the change in money.py")),
+            (1, event, asked("Review the change in money.py")),
+            (
+                9,
+                event,
+                json!({"type": "exited_review_mode", "review_output": {}}),
+            ),
+            (9, event, answered("No findings.")),
+            (9, event, json!({"type": "task_complete", "turn_id": "t1"})),
+            (60, event, asked("fix the rounding too")),
+            (65, event, answered("Fixed.")),
+        ],
+    );
+    let found = home.harvest(Agent::Codex);
+    let session = &found.sessions[0];
+    assert_eq!(prompts(session), ["fix the rounding too"]);
+    let kinds: Vec<PromptKind> = session
+        .turns
+        .iter()
+        .flat_map(|turn| &turn.prompts)
+        .map(|prompt| prompt.kind)
+        .collect();
+    assert_eq!(kinds, [PromptKind::Machine, PromptKind::Typed]);
+}
+
+#[test]
+fn an_agent_that_a_release_cannot_start_is_none() {
+    let home = Home::new();
+    plant_codex(
+        &home,
+        &[
+            item(json!({"type": "UserMessage", "content": [text("go on")]})),
+            (
+                "response_item",
+                json!({
+                    "type": "function_call", "name": "spawn_agent", "call_id": "c1",
+                    "arguments": r#"{"message":"find it"}"#,
+                }),
+            ),
+            (
+                "response_item",
+                json!({
+                    "type": "function_call_output", "call_id": "c1",
+                    "output": "unsupported call: spawn_agent",
+                }),
+            ),
+        ],
+    );
+    assert_eq!(home.harvest(Agent::Codex).sessions[0].sub_agents, 0);
+}
+
 #[test]
 fn input_to_a_command_that_is_gone_failed() {
     let home = Home::new();
