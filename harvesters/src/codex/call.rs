@@ -251,7 +251,8 @@ fn spoken(id: Redacted, text: &str, door: Door<'_>) -> RawOutput {
     let head = crate::redact::cut(text, 600);
     let exit_code = captured(&EXIT, head).and_then(|code| code.parse().ok());
     let running = captured(&RUNNING, head).map(str::to_owned);
-    let status = if head.starts_with("aborted by user") || head.starts_with("aborted") {
+    let is_stopped = |line: &str| line.starts_with("aborted by user");
+    let status = if head.starts_with("aborted") || head.lines().take(2).any(is_stopped) {
         CallStatus::Interrupted
     } else if head.starts_with("Script failed") {
         CallStatus::Failed

@@ -297,6 +297,10 @@ fn event(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fa
                 thread: None,
             }));
         }
+        // What old releases said in the agent's name after they had compacted.
+        "agent_message" if body.get("message").str() == Some("Compact task completed") => {
+            facts.push(Fact::Compacted(CompactedBy::Event));
+        }
         "agent_message" => facts.push(Fact::Answer {
             text: door.answer(body.get("message").str().unwrap_or_default()),
             interim: body.get("phase").str() == Some("commentary"),

@@ -666,6 +666,69 @@ fn what_a_parent_wrote_after_the_fork_is_not_what_the_fork_copied() {
 }
 
 #[test]
+fn a_fork_that_names_no_parent_has_the_parents_head_among_its_copies() {
+    const PARENT: &str = "01a229d9-59da-7fc1-abf5-e451f3598501";
+    const FORK: &str = "01a229da-0b69-78f1-aeb0-449c11e6108b";
+    let event = "event_msg";
+    let call = json!({
+        "type": "function_call", "name": "shell", "call_id": "c1",
+        "arguments": r#"{"command":["bash","-lc","pytest"]}"#,
+    });
+    let stopped = json!({
+        "type": "function_call_output", "call_id": "c1",
+        "output": "Wall time: 4.5 seconds\naborted by user",
+    });
+    let shared = |second: u32| {
+        [
+            (second, event, asked("run the tests")),
+            (second, "response_item", call.clone()),
+            (second, "response_item", stopped.clone()),
+            (
+                second,
+                event,
+                json!({"type": "turn_aborted", "reason": "interrupted"}),
+            ),
+            (second, event, asked("only one of them")),
+            (second, event, answered("It fails.")),
+            (second, event, answered("Compact task completed")),
+        ]
+    };
+    let home = Home::new();
+    let mut parent = vec![(0, "session_meta", old_head(PARENT, 0, None))];
+    parent.extend(shared(1));
+    plant_old_codex(&home, PARENT, &parent);
+    let mut fork = vec![
+        (100, "session_meta", old_head(FORK, 100, None)),
+        (100, "session_meta", old_head(PARENT, 0, None)),
+    ];
+    fork.extend(shared(100));
+    fork.extend([
+        (110, event, asked("great, thanks")),
+        (115, event, answered("Gladly.")),
+    ]);
+    plant_old_codex(&home, FORK, &fork);
+    let found = home.harvest(Agent::Codex);
+    let by_id = |id: &str| {
+        found
+            .sessions
+            .iter()
+            .find(|session| session.id == id)
+            .unwrap()
+    };
+    let (parent, fork) = (by_id(PARENT), by_id(FORK));
+    assert_eq!(
+        parent.calls().next().unwrap().status,
+        CallStatus::Interrupted
+    );
+    assert_eq!(parent.count(IncidentKind::Compaction), 1);
+    assert_eq!(parent.finals().next().unwrap().text, "It fails.");
+    assert_eq!(fork.forked_from.as_deref(), Some(PARENT));
+    assert_eq!(prompts(fork), ["great, thanks"]);
+    assert_eq!(fork.inherited_prompts.len(), 2);
+    assert_eq!(fork.calls().count(), 0);
+}
+
+#[test]
 fn the_prompt_of_a_review_is_the_programs_however_often_it_is_logged() {
     let id = "01a229d9-a555-71b3-9fa6-537f5e64483c";
     let event = "event_msg";
