@@ -134,7 +134,7 @@ impl Thread {
         let Some((first, parent)) = heads.next().filter(|_| self.meta.base.is_none()) else {
             return;
         };
-        let head = heads.last().map_or(first, |(last, _)| last);
+        let head = heads.next_back().map_or(first, |(last, _)| last);
         let parent = self.meta.forked_from.get_or_insert(parent);
         let parent = threads
             .get(parent)
