@@ -41,7 +41,10 @@ pub(super) fn settle(call: &mut ToolCall, project: Option<&str>, door: Door<'_>)
     }
     call.result = door.keep(std::mem::take(&mut call.result));
     // What is not kept cannot speak to anybody.
-    let verified = call.command.as_ref().and_then(|command| command.verification.as_ref());
+    let verified = call
+        .command
+        .as_ref()
+        .and_then(|command| command.verification.as_ref());
     let failing = verified.map_or(&[][..], |verified| &verified.failing);
     call.untrusted = std::iter::once(&call.result)
         .chain(failing)
