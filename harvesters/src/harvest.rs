@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::ahead::{Ahead, Part};
 use crate::lines::{self, Lines};
-use crate::node::{Json, Node, Skip, Tape};
+use crate::node::{self, Json, Node, Skip, Tape};
 use crate::noise;
 use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
@@ -174,6 +174,8 @@ pub fn harvest_each(
         }
     }
     run.report.redact(&options.redactor);
+    lines::release();
+    node::release();
     Account {
         report: run.report,
         files: run.files,
