@@ -89,7 +89,7 @@ fn describe(session: &mut Session, transcript: &Transcript, door: Door<'_>) {
     session.agent = Agent::Claude;
     session.id = door.note(&transcript.id());
     session.agent_version.clone_from(&transcript.version);
-    session.project.clone_from(&transcript.project);
+    session.project = transcript.project().cloned();
     session.title.clone_from(&transcript.title);
     session.cost_usd = transcript.cost_usd;
     session.files = vec![transcript.path.to_string_lossy().into_owned()];

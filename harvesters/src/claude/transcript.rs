@@ -31,7 +31,10 @@ pub(super) struct Transcript {
     pub(super) written_from: Option<Timestamp>,
     pub(super) version: Option<Redacted>,
     pub(super) entrypoint: Option<Redacted>,
-    pub(super) project: Option<Redacted>,
+    /// The folder of the first message.
+    project: Option<Redacted>,
+    /// The folder of the first other record, which may be the launcher's.
+    launched_in: Option<Redacted>,
     pub(super) branch: Option<Redacted>,
     pub(super) title: Option<Redacted>,
     pub(super) cost_usd: Option<f64>,
@@ -74,6 +77,7 @@ impl Transcript {
             version: None,
             entrypoint: None,
             project: None,
+            launched_in: None,
             branch: None,
             title: None,
             cost_usd: None,
@@ -119,11 +123,13 @@ impl Transcript {
             "user" | "assistant" => {
                 if !record.get("isSidechain").is_true() {
                     self.note_circumstances(record, door);
+                    note(&mut self.project, record.get("cwd"), door);
                 }
                 self.add_row(offset, at, record, kind, door);
             }
             "system" | "attachment" => {
                 self.note_circumstances(record, door);
+                note(&mut self.launched_in, record.get("cwd"), door);
                 self.add_row(offset, at, record, kind, door);
             }
             "queue-operation" => {
@@ -148,16 +154,15 @@ impl Transcript {
 
     /// Circumstances of the session: the first record that names them counts.
     fn note_circumstances(&mut self, record: Node<'_>, door: Door<'_>) {
-        let note = |field: &mut Option<Redacted>, name: &str| {
-            if field.is_none() {
-                *field = record.get(name).text().map(|text| door.note(text));
-            }
-        };
-        note(&mut self.version, "version");
-        note(&mut self.entrypoint, "entrypoint");
-        note(&mut self.project, "cwd");
-        note(&mut self.branch, "gitBranch");
-        note(&mut self.session_id, "sessionId");
+        note(&mut self.version, record.get("version"), door);
+        note(&mut self.entrypoint, record.get("entrypoint"), door);
+        note(&mut self.branch, record.get("gitBranch"), door);
+        note(&mut self.session_id, record.get("sessionId"), door);
+    }
+
+    /// Where the conversation was held.
+    pub(super) fn project(&self) -> Option<&Redacted> {
+        self.project.as_ref().or(self.launched_in.as_ref())
     }
 
     /// Adds a row, unless its record was there before: then the richer of the two stays.
@@ -245,6 +250,13 @@ impl Transcript {
     /// The row of a record id.
     pub(super) fn row_of(&self, id: u64) -> Option<usize> {
         self.rows_by_id.get(&id).copied()
+    }
+}
+
+/// Keeps the first text that is told.
+fn note(field: &mut Option<Redacted>, told: Node<'_>, door: Door<'_>) {
+    if field.is_none() {
+        *field = told.text().map(|text| door.note(text));
     }
 }
 

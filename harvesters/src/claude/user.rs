@@ -1,6 +1,7 @@
 //! Records in the user's role: most are not by the user (session-logs.md, 2.4).
 
 use crate::node::Node;
+use crate::noise;
 use crate::redact::Door;
 use crate::session::PromptKind;
 
@@ -185,10 +186,11 @@ pub(super) fn tagged<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     Some(rest[..to].trim())
 }
 
-/// The text blocks of a content, joined, and the number of pictures.
+/// The text blocks of a content, joined, and the number of pictures. What an editor or the
+/// program put beside a person's text is left out.
 pub(super) fn text_of(content: Node<'_>) -> (String, u32) {
     if let Some(text) = content.str() {
-        return (text.to_owned(), 0);
+        return (behind_editor(text).to_owned(), 0);
     }
     let mut texts = Vec::new();
     let mut images = 0;
@@ -199,5 +201,26 @@ pub(super) fn text_of(content: Node<'_>) -> (String, u32) {
             _ => {}
         }
     }
-    (texts.join("\n"), images)
+    let said = |text: &&str| noise::kind_of(text) != Some("wrapper");
+    if texts.iter().any(said) {
+        texts.retain(said);
+    }
+    (behind_editor(&texts.join("\n")).to_owned(), images)
+}
+
+/// The text behind what an editor says of open files and selected lines; all of it when
+/// there is nothing else.
+fn behind_editor(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(inner) = rest.trim_start().strip_prefix("<ide_") {
+        let name = inner.split('>').next().unwrap_or_default();
+        match inner.split_once(&format!("</ide_{name}>")) {
+            Some((_, behind)) => rest = behind,
+            None => break,
+        }
+    }
+    match rest.trim().is_empty() {
+        true => text,
+        false => rest,
+    }
 }

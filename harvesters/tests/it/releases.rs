@@ -254,6 +254,59 @@ fn a_message_that_only_the_queue_tells_of_was_sent_while_the_agent_worked() {
 }
 
 #[test]
+fn the_folder_of_the_first_message_is_the_project_not_that_of_a_launcher() {
+    let home = Home::new();
+    let mut log = parent("launched", "2.1.332");
+    log.records.insert(
+        0,
+        json!({
+            "type": "system", "subtype": "informational", "uuid": "start", "parentUuid": null,
+            "cwd": "/opt/launcher", "sessionId": "launched", "timestamp": "2025-09-01T09:59:59Z",
+        }),
+    );
+    log.plant(&home);
+    let found = home.harvest(Agent::Claude);
+    assert_eq!(found.sessions[0].project.as_deref(), Some("/home/dev/x"));
+}
+
+#[test]
+fn what_an_editor_puts_before_a_request_is_no_part_of_it() {
+    let opened = "<ide_opened_file>The file /home/dev/x/a.py was opened.</ide_opened_file>";
+    let home = Home::new();
+    ClaudeLog::new("editor", "2.1.60")
+        .user(
+            "blocks",
+            "",
+            "00:00",
+            json!([text(opened), text("fix the rounding")]),
+        )
+        .model("one", "blocks", "00:09", "msg_one", text("Fixed."))
+        .user(
+            "string",
+            "one",
+            "01:00",
+            json!(format!("{opened}\nand add a test")),
+        )
+        .model("two", "string", "01:09", "msg_two", text("Added."))
+        .plant(&home);
+    let found = home.harvest(Agent::Claude);
+    assert_eq!(
+        prompts(&found.sessions[0]),
+        ["fix the rounding", "and add a test"]
+    );
+
+    let asked = "# Context from my IDE setup:\n\n## Active file: a.py\n\n## My request for Codex:\nfix the rounding\n";
+    plant_codex(
+        &home,
+        &[item(
+            json!({"type": "UserMessage", "content": [text(asked)]}),
+        )],
+    );
+    let found = home.harvest(Agent::Codex);
+    assert_eq!(prompts(&found.sessions[0]), ["fix the rounding"]);
+}
+
+#[test]
 fn a_command_that_was_stopped_is_no_failure_of_its_own() {
     let home = Home::new();
     ClaudeLog::new("stopped", "2.0.76")
