@@ -89,7 +89,7 @@ fn describe(session: &mut Session, transcript: &Transcript, door: Door<'_>) {
     session.agent = Agent::Claude;
     session.id = door.note(&transcript.id());
     session.agent_version.clone_from(&transcript.version);
-    session.project = transcript.project().cloned();
+    session.project.clone_from(&transcript.project);
     session.title.clone_from(&transcript.title);
     session.cost_usd = transcript.cost_usd;
     session.files = vec![transcript.path.to_string_lossy().into_owned()];
@@ -251,7 +251,9 @@ impl Builder<'_> {
         match &row.kind {
             RowKind::Prompt { text, kind, images } => {
                 // A command that the program did not know went to the model as it was typed.
-                let asked = text.starts_with('/')
+                // Copies without ids may have lost what was between the two.
+                let asked = row.id.is_some()
+                    && text.starts_with('/')
                     && noise::kind_of(text) == Some("command")
                     && is_answered(following);
                 let kind = match kind {

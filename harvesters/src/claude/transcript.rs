@@ -31,10 +31,7 @@ pub(super) struct Transcript {
     pub(super) written_from: Option<Timestamp>,
     pub(super) version: Option<Redacted>,
     pub(super) entrypoint: Option<Redacted>,
-    /// The folder of the first message.
-    project: Option<Redacted>,
-    /// The folder of the first other record, which may be the launcher's.
-    launched_in: Option<Redacted>,
+    pub(super) project: Option<Redacted>,
     pub(super) branch: Option<Redacted>,
     pub(super) title: Option<Redacted>,
     pub(super) cost_usd: Option<f64>,
@@ -42,6 +39,8 @@ pub(super) struct Transcript {
     pub(super) session_id: Option<Redacted>,
     rows_by_id: HashMap<u64, usize>,
     queue: Queue,
+    /// Rows that were made up for messages that only the queue tells of.
+    absorbed: Vec<usize>,
 }
 
 impl Transcript {
@@ -77,13 +76,13 @@ impl Transcript {
             version: None,
             entrypoint: None,
             project: None,
-            launched_in: None,
             branch: None,
             title: None,
             cost_usd: None,
             session_id: None,
             rows_by_id: HashMap::new(),
             queue: Queue::default(),
+            absorbed: Vec::new(),
         }
     }
 
@@ -123,13 +122,11 @@ impl Transcript {
             "user" | "assistant" => {
                 if !record.get("isSidechain").is_true() {
                     self.note_circumstances(record, door);
-                    note(&mut self.project, record.get("cwd"), door);
                 }
                 self.add_row(offset, at, record, kind, door);
             }
             "system" | "attachment" => {
                 self.note_circumstances(record, door);
-                note(&mut self.launched_in, record.get("cwd"), door);
                 self.add_row(offset, at, record, kind, door);
             }
             "queue-operation" => {
@@ -156,13 +153,9 @@ impl Transcript {
     fn note_circumstances(&mut self, record: Node<'_>, door: Door<'_>) {
         note(&mut self.version, record.get("version"), door);
         note(&mut self.entrypoint, record.get("entrypoint"), door);
+        note(&mut self.project, record.get("cwd"), door);
         note(&mut self.branch, record.get("gitBranch"), door);
         note(&mut self.session_id, record.get("sessionId"), door);
-    }
-
-    /// Where the conversation was held.
-    pub(super) fn project(&self) -> Option<&Redacted> {
-        self.project.as_ref().or(self.launched_in.as_ref())
     }
 
     /// Adds a row, unless its record was there before: then the richer of the two stays.
@@ -197,7 +190,11 @@ impl Transcript {
         {
             self.message_ids.insert(id);
         }
-        self.drop_absorbed(&new.kind);
+        match &new.kind {
+            // Nobody tells of it any more.
+            RowKind::Assistant(_) => self.absorbed.clear(),
+            kind => self.drop_absorbed(kind),
+        }
         let Some(id) = new.id else {
             self.rows.push(new);
             return;
@@ -219,6 +216,7 @@ impl Transcript {
 
     /// Adds a row for a message that the model was given, and that has no record.
     fn add_absorbed(&mut self, offset: u64, at: Option<Timestamp>, message: &str, door: Door<'_>) {
+        self.absorbed.push(self.rows.len());
         self.rows.push(Row {
             offset,
             at,
@@ -234,17 +232,15 @@ impl Transcript {
         let RowKind::Prompt { text: told, .. } = told else {
             return;
         };
-        let made_up = self
-            .rows
-            .iter_mut()
-            .rev()
-            .take_while(|row| !matches!(row.kind, RowKind::Assistant(_)));
-        for row in made_up {
-            let same = matches!(&row.kind, RowKind::Prompt { text, .. } if text == told);
-            if same && row.id.is_none() {
-                row.kind = RowKind::Link;
+        let rows = &mut self.rows;
+        self.absorbed.retain(|index| {
+            let made_up = &mut rows[*index].kind;
+            let is_told = matches!(made_up, RowKind::Prompt { text, .. } if text == told);
+            if is_told {
+                *made_up = RowKind::Link;
             }
-        }
+            !is_told
+        });
     }
 
     /// The row of a record id.
