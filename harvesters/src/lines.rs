@@ -64,8 +64,9 @@ impl<R> Drop for Lines<R> {
 static SPARE_LARGE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// A buffer beyond this is the one for long lines.
 const LARGE: usize = 8 << 20;
-/// One beyond this is not kept for the next long line.
-const LARGEST_KEPT: usize = 32 << 20;
+/// How long the buffer for long lines is made at once. The system gives the memory when it
+/// is written to; to grow a buffer, copying it, would need one and a half times as much.
+const LONGEST: usize = 64 << 20;
 
 /// Lets go of the memory that is kept for long lines.
 pub(crate) fn release() {
@@ -83,7 +84,11 @@ impl<R> Lines<R> {
         let mut spare = lock(&SPARE_LARGE);
         let mut buffer = std::mem::take(&mut *spare);
         let unread = &self.buffer[self.unread.clone()];
-        buffer.resize(buffer.len().max(unread.len()), 0);
+        let length = self.cap.min(LONGEST).saturating_add(BUFFER);
+        if buffer.len() < length.max(unread.len()) {
+            drop(buffer);
+            buffer = vec![0; length.max(unread.len())];
+        }
         buffer[..unread.len()].copy_from_slice(unread);
         self.unread = 0..unread.len();
         let small = std::mem::replace(&mut self.buffer, buffer);
@@ -100,9 +105,7 @@ impl<R> Lines<R> {
         self.buffer.resize(self.buffer.len().max(unread.len()), 0);
         self.buffer[..unread.len()].copy_from_slice(unread);
         self.unread = 0..unread.len();
-        if buffer.len() <= LARGEST_KEPT {
-            *spare = buffer;
-        }
+        *spare = buffer;
     }
 }
 

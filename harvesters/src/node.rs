@@ -69,8 +69,6 @@ impl Span {
 
 /// What a tape keeps for itself.
 const MUCH: usize = 1 << 20;
-/// What is kept for the next long text.
-const MOST_KEPT: usize = 32 << 20;
 /// The memory of a long text, for the next one.
 static SPARE_TEXTS: Mutex<String> = Mutex::new(String::new());
 
@@ -139,9 +137,7 @@ impl Tape {
         self.texts.clear();
         if self.texts.capacity() > MUCH {
             let texts = std::mem::take(&mut self.texts);
-            if texts.capacity() <= MOST_KEPT
-                && let Ok(mut spare) = SPARE_TEXTS.try_lock()
-            {
+            if let Ok(mut spare) = SPARE_TEXTS.try_lock() {
                 *spare = texts;
             }
         }
@@ -154,6 +150,8 @@ impl Tape {
             && let Ok(mut spare) = SPARE_TEXTS.try_lock()
         {
             self.texts = std::mem::take(&mut *spare);
+            // No more than that can come; it is had from the system as it is written to.
+            self.texts.reserve(length);
         }
     }
 
