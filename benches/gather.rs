@@ -18,6 +18,10 @@ use skillopt_harvesters::{Agent, ProjectScope, Redactor, Roots};
 use skillopt_sleep::night::gather::Gatherer;
 use skillopt_sleep::store::Store;
 
+/// The program's own.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() {
     let Some(corpus) = std::env::var_os("SKILLOPT_CORPUS").map(PathBuf::from) else {
         // `cargo test` and `cargo bench` run this without a corpus as well.

@@ -5,6 +5,11 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use skillopt_sleep::cli::{Cli, ExitStatus, Failure};
 
+/// Sessions are built on one thread and let go of on another, which the system's allocator
+/// pays for with a lock: docs/performance.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     cli.start_logging();

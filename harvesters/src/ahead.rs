@@ -1,8 +1,8 @@
 //! Reading ahead: what is being read on other threads while earlier sessions are handed
 //! out.
 //!
-//! Units of work are begun in order and ended in any; they are taken in order. So that
-//! memory stays bounded, a unit is begun only while what was begun and not taken yet is
+//! Units of work are begun in order, small ones together, and ended in any; they are taken
+//! in order. So that memory stays bounded, a batch is begun only while what was begun and not taken yet is
 //! little. The thread that takes may be one of the pool: then it works as well while it waits.
 
 use std::collections::VecDeque;
@@ -53,19 +53,39 @@ impl Part {
     }
 }
 
-/// The units that were begun and not taken yet, in order.
+/// How many bytes of small logs are read at one go. To wake the thread that waits for them
+/// takes as long as to read some ten kilobytes.
+const BATCH: u64 = 1 << 20;
+
+/// The units that are read next at one go, those behind them, and how many bytes they have;
+/// none when there are no more.
+pub(crate) fn batch<U>(units: &[U], bytes: impl Fn(&U) -> u64) -> Option<(&[U], &[U], u64)> {
+    let mut size = 0;
+    let count = units
+        .iter()
+        .take_while(|unit| {
+            let goes_on = size < BATCH;
+            size += if goes_on { bytes(unit) } else { 0 };
+            goes_on
+        })
+        .count();
+    let (batch, rest) = units.split_at(count);
+    (count > 0).then_some((batch, rest, size))
+}
+
+/// The batches that were begun and not taken yet, in order.
 pub(crate) struct Ahead {
-    begun: VecDeque<(Receiver<Part>, u64)>,
+    begun: VecDeque<(Receiver<Vec<Part>>, u64)>,
     bytes: u64,
 }
 
-/// Where the outcome of a unit goes.
-pub(crate) struct Place(SyncSender<Part>);
+/// Where the outcome of a batch goes.
+pub(crate) struct Place(SyncSender<Vec<Part>>);
 
 impl Place {
     /// Puts the outcome in its place; nobody may wait for it any more.
-    pub(crate) fn fill(self, part: Part) {
-        drop(self.0.send(part));
+    pub(crate) fn fill(self, parts: Vec<Part>) {
+        drop(self.0.send(parts));
     }
 }
 
@@ -77,12 +97,12 @@ impl Ahead {
         }
     }
 
-    /// Whether another unit may be begun.
+    /// Whether another batch may be begun.
     pub(crate) fn has_room(&self) -> bool {
         self.bytes < MOST
     }
 
-    /// Begins a unit of so many bytes.
+    /// Begins a batch of so many bytes.
     pub(crate) fn begin(&mut self, bytes: u64) -> Place {
         let (sender, receiver) = sync_channel(1);
         self.begun.push_back((receiver, bytes));
@@ -90,8 +110,8 @@ impl Ahead {
         Place(sender)
     }
 
-    /// The outcome of the unit that was begun first; none when all were taken.
-    pub(crate) fn next(&mut self) -> Option<Part> {
+    /// The outcome of the batch that was begun first; none when all were taken.
+    pub(crate) fn next(&mut self) -> Option<Vec<Part>> {
         let (receiver, bytes) = self.begun.pop_front()?;
         self.bytes -= bytes;
         wait(&receiver)
@@ -100,7 +120,7 @@ impl Ahead {
 
 /// Waits for an outcome. None when it can never come: then its thread panicked, and the
 /// scope that it ran in hands that on.
-fn wait(receiver: &Receiver<Part>) -> Option<Part> {
+fn wait(receiver: &Receiver<Vec<Part>>) -> Option<Vec<Part>> {
     /// Between two looks for work that another thread may have begun.
     const SHORT: Duration = Duration::from_micros(200);
     while rayon::current_thread_index().is_some() {
@@ -109,7 +129,7 @@ fn wait(receiver: &Receiver<Part>) -> Option<Part> {
             _ => SHORT,
         };
         match receiver.recv_timeout(pause) {
-            Ok(part) => return Some(part),
+            Ok(parts) => return Some(parts),
             Err(RecvTimeoutError::Disconnected) => return None,
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -121,8 +141,8 @@ fn wait(receiver: &Receiver<Part>) -> Option<Part> {
 mod tests {
     use super::*;
 
-    fn part(number: u64) -> Part {
-        Part {
+    fn parts(number: u64) -> Vec<Part> {
+        vec![Part {
             sessions: Vec::new(),
             report: Report {
                 files_read: number,
@@ -130,11 +150,24 @@ mod tests {
             },
             files: FileMemory::default(),
             read: Vec::new(),
-        }
+        }]
     }
 
     fn taken(ahead: &mut Ahead) -> Option<u64> {
-        ahead.next().map(|part| part.report.files_read)
+        ahead.next().map(|parts| parts[0].report.files_read)
+    }
+
+    #[test]
+    fn small_units_are_read_together_and_none_is_left_out() {
+        let sizes = [1, BATCH, 5, BATCH + 1, 7, 8];
+        let mut waiting = &sizes[..];
+        let mut found = Vec::new();
+        while let Some((units, rest, size)) = batch(waiting, |size| *size) {
+            assert_eq!(size, units.iter().sum::<u64>());
+            found.push(units.len());
+            waiting = rest;
+        }
+        assert_eq!(found, [2, 2, 2]);
     }
 
     #[test]
@@ -143,8 +176,8 @@ mod tests {
         let first = ahead.begin(1);
         let second = ahead.begin(MOST);
         assert!(!ahead.has_room());
-        second.fill(part(2));
-        first.fill(part(1));
+        second.fill(parts(2));
+        first.fill(parts(1));
         assert_eq!(taken(&mut ahead), Some(1));
         assert_eq!(taken(&mut ahead), Some(2));
         assert!(ahead.has_room());
@@ -162,7 +195,7 @@ mod tests {
                 let mut ahead = Ahead::new();
                 for number in 0..3 {
                     let place = ahead.begin(1);
-                    scope.spawn_fifo(move |_| place.fill(part(number)));
+                    scope.spawn_fifo(move |_| place.fill(parts(number)));
                 }
                 std::iter::from_fn(|| taken(&mut ahead)).collect::<Vec<_>>()
             })

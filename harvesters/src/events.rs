@@ -2,6 +2,9 @@
 //! sections 7 and 8): one event a line, in the order in which things happened.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use crate::assemble::{Assembler, CallResult, Spot, given_call};
 use crate::clock;
@@ -280,12 +283,26 @@ impl<'a> Teller<'a> {
             exit_code: data
                 .at(&["shellExecution", "exitCode"])
                 .int()
-                .and_then(|code| i32::try_from(code).ok()),
+                .and_then(|code| i32::try_from(code).ok())
+                .or_else(|| told_code(output)),
             duration_ms: None,
             edits,
         };
         self.assembler.result(&door.id(id), result, spot.place);
     }
+}
+
+/// The exit code at the end of a command's output, where old releases told it.
+fn told_code(output: &str) -> Option<i32> {
+    static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(r"<(?:shellId: \S{1,40} completed|exited) with exit code (-?\d{1,10})>\s*$").ok()
+    });
+    // The sentence is short, and the output before it may be long.
+    const TAIL: usize = 200;
+    let from = output.len().saturating_sub(TAIL);
+    let from = (from..=output.len()).find(|at| output.is_char_boundary(*at))?;
+    let found = CODE.as_ref()?.captures(&output[from..])?;
+    found.get(1)?.as_str().parse().ok()
 }
 
 fn add(sum: &mut Usage, usage: Node<'_>) {

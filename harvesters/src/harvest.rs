@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::Timestamp;
 
-use crate::ahead::{Ahead, Part};
+use crate::ahead::{self, Ahead, Part};
 use crate::lines::{self, Lines};
-use crate::node::{Json, Node, Skip, Tape};
+use crate::node::{self, Json, Node, Skip, Tape};
 use crate::noise;
 use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
@@ -174,6 +174,8 @@ pub fn harvest_each(
         }
     }
     run.report.redact(&options.redactor);
+    lines::release();
+    node::release();
     Account {
         report: run.report,
         files: run.files,
@@ -242,22 +244,28 @@ impl<'a> Run<'a> {
         let read = &read;
         let mut ahead = Ahead::new();
         rayon::in_place_scope_fifo(|scope| {
-            let mut waiting = units.iter();
+            let mut waiting = units;
             loop {
                 while ahead.has_room()
-                    && let Some(unit) = waiting.next()
+                    && let Some((batch, rest, size)) = ahead::batch(waiting, &bytes)
                 {
-                    let place = ahead.begin(bytes(unit));
-                    scope.spawn_fifo(move |_| place.fill(Part::read(unit, options, read)));
+                    waiting = rest;
+                    let place = ahead.begin(size);
+                    scope.spawn_fifo(move |_| {
+                        let parts = batch.iter().map(|unit| Part::read(unit, options, read));
+                        place.fill(parts.collect());
+                    });
                 }
-                let Some(part) = ahead.next() else {
+                let Some(parts) = ahead.next() else {
                     return ControlFlow::Continue(());
                 };
-                self.report.absorb(part.report);
-                self.files.absorb(part.files);
-                self.read.extend(part.read);
-                for session in part.sessions {
-                    self.emit(session)?;
+                for part in parts {
+                    self.report.absorb(part.report);
+                    self.files.absorb(part.files);
+                    self.read.extend(part.read);
+                    for session in part.sessions {
+                        self.emit(session)?;
+                    }
                 }
             }
         })
@@ -413,6 +421,8 @@ impl OpenLog {
             records::each_of(&line, skip, &mut tape, &mut findings, |record, report| {
                 reader.take(line.offset, record, report);
             });
+            // What a long line left there goes before another log may have one.
+            tape.clear();
         }
     }
 

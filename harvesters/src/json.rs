@@ -15,7 +15,7 @@ const DEEPEST: usize = 100;
 /// Reads the value that a text is onto a tape, without what is skipped. None when that is
 /// not easily told; what is on the tape is nothing then.
 pub(crate) fn parse(text: &str, skip: Skip, tape: &mut Tape) -> Option<()> {
-    tape.clear();
+    tape.prepare(text.len());
     if has_control_characters(text.as_bytes()) {
         return None;
     }

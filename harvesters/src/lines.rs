@@ -35,8 +35,14 @@ pub(crate) struct Lines<R> {
     offset: u64,
     ended_at: u64,
     cap: usize,
-    /// Held while the buffer is large.
-    large: Option<MutexGuard<'static, ()>>,
+    /// While the buffer is large.
+    large: Option<Large>,
+}
+
+/// The right to a large buffer, and the buffer that stands back for it.
+struct Large {
+    spare: MutexGuard<'static, Vec<u8>>,
+    small: Vec<u8>,
 }
 
 thread_local! {
@@ -47,17 +53,61 @@ thread_local! {
 
 impl<R> Drop for Lines<R> {
     fn drop(&mut self) {
-        if self.buffer.len() <= LARGE {
-            SPARE.set(std::mem::take(&mut self.buffer));
-        }
+        self.give_back();
+        SPARE.set(std::mem::take(&mut self.buffer));
     }
 }
 
 /// Only one log at a time has a line in memory that is longer than [`LARGE`]: with what is read
-/// out of it, it takes twice its length, on every thread.
-static LARGE_LINE: Mutex<()> = Mutex::new(());
-/// A buffer beyond this is given back after its line.
-const LARGE: usize = 16 << 20;
+/// out of it, it takes twice its length, on every thread. Here is the buffer for it: to have
+/// the system make so much empty memory takes as long as to read the line.
+static SPARE_LARGE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+/// A buffer beyond this is the one for long lines.
+const LARGE: usize = 8 << 20;
+/// How long the buffer for long lines is made at once. The system gives the memory when it
+/// is written to; to grow a buffer, copying it, would need one and a half times as much.
+const LONGEST: usize = 64 << 20;
+
+/// Lets go of the memory that is kept for long lines.
+pub(crate) fn release() {
+    *lock(&SPARE_LARGE) = Vec::new();
+}
+
+/// A lock that a thread left behind when it panicked guards as good a buffer.
+fn lock(spare: &'static Mutex<Vec<u8>>) -> MutexGuard<'static, Vec<u8>> {
+    spare.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<R> Lines<R> {
+    /// Moves on to the large buffer.
+    fn take_large(&mut self) {
+        let mut spare = lock(&SPARE_LARGE);
+        let mut buffer = std::mem::take(&mut *spare);
+        let unread = &self.buffer[self.unread.clone()];
+        let length = self.cap.min(LONGEST).saturating_add(BUFFER);
+        if buffer.len() < length.max(unread.len()) {
+            drop(buffer);
+            buffer = vec![0; length.max(unread.len())];
+        }
+        buffer[..unread.len()].copy_from_slice(unread);
+        self.unread = 0..unread.len();
+        let small = std::mem::replace(&mut self.buffer, buffer);
+        self.large = Some(Large { spare, small });
+    }
+
+    /// Moves back to the small buffer, if this is the large one. What is unread is little.
+    fn give_back(&mut self) {
+        let Some(Large { mut spare, small }) = self.large.take() else {
+            return;
+        };
+        let buffer = std::mem::replace(&mut self.buffer, small);
+        let unread = &buffer[self.unread.clone()];
+        self.buffer.resize(self.buffer.len().max(unread.len()), 0);
+        self.buffer[..unread.len()].copy_from_slice(unread);
+        self.unread = 0..unread.len();
+        *spare = buffer;
+    }
+}
 
 impl<R: Read> Lines<R> {
     /// Lines of `source`, none longer than `cap` bytes.
@@ -149,8 +199,8 @@ impl<R: Read> Lines<R> {
     fn take_line(&mut self) -> std::io::Result<Taken> {
         let mut searched = 0;
         let mut dropped = false;
-        if self.large.is_some() && self.unread.len() <= BUFFER {
-            self.shrink();
+        if self.unread.len() <= BUFFER {
+            self.give_back();
         }
         loop {
             let unread = &self.buffer[self.unread.clone()];
@@ -171,7 +221,7 @@ impl<R: Read> Lines<R> {
             searched = length;
             if dropped {
                 self.take(length);
-                self.shrink();
+                self.give_back();
                 searched = 0;
             }
             if self.read_more()? == 0 {
@@ -196,15 +246,6 @@ impl<R: Read> Lines<R> {
         place
     }
 
-    /// Gives a large buffer back. What is unread is little.
-    fn shrink(&mut self) {
-        let unread = self.buffer[self.unread.clone()].to_vec();
-        self.buffer = vec![0; BUFFER.max(unread.len())];
-        self.unread = 0..unread.len();
-        self.buffer[..unread.len()].copy_from_slice(&unread);
-        self.large = None;
-    }
-
     /// Reads on, making room first; how many bytes there were.
     fn read_more(&mut self) -> std::io::Result<usize> {
         if self.buffer.is_empty() {
@@ -221,10 +262,11 @@ impl<R: Read> Lines<R> {
             let most = self.cap.saturating_add(BUFFER);
             let length = self.buffer.len().saturating_mul(2).min(most);
             if length > LARGE && self.large.is_none() {
-                let held = LARGE_LINE.lock();
-                self.large = Some(held.unwrap_or_else(PoisonError::into_inner));
+                self.take_large();
             }
-            self.buffer.resize(length.max(self.buffer.len() + 1), 0);
+            if self.unread.end == self.buffer.len() {
+                self.buffer.resize(length.max(self.buffer.len() + 1), 0);
+            }
         }
         loop {
             let end = self.buffer.len().min(self.unread.end + BUFFER);
@@ -395,6 +437,6 @@ mod tests {
         }
         assert_eq!(lengths, [LARGE + 1, 2, 1]);
         assert_eq!(held, [true, false, false]);
-        assert_eq!(lines.buffer.len(), BUFFER);
+        assert!(lines.buffer.len() <= LARGE);
     }
 }

@@ -12,6 +12,7 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
+use std::sync::Mutex;
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
@@ -66,6 +67,18 @@ impl Span {
     }
 }
 
+/// What a tape keeps for itself.
+const MUCH: usize = 1 << 20;
+/// The memory of a long text, for the next one.
+static SPARE_TEXTS: Mutex<String> = Mutex::new(String::new());
+
+/// Lets go of the memory that is kept for long texts.
+pub(crate) fn release() {
+    if let Ok(mut spare) = SPARE_TEXTS.lock() {
+        *spare = String::new();
+    }
+}
+
 /// What a text was read into. Its memory is used again for the next text.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tape {
@@ -116,13 +129,30 @@ impl Tape {
         }))
     }
 
-    /// Makes it empty. Much memory is given back, little is kept for the next text.
+    /// Makes it empty. Of its memory little is kept for the next text; much goes where the
+    /// next long text finds it, on whatever tape.
     pub(crate) fn clear(&mut self) {
-        const MUCH: usize = 1 << 20;
         self.entries.clear();
         self.entries.shrink_to(MUCH / size_of::<Entry>());
         self.texts.clear();
-        self.texts.shrink_to(MUCH);
+        if self.texts.capacity() > MUCH {
+            let texts = std::mem::take(&mut self.texts);
+            if let Ok(mut spare) = SPARE_TEXTS.try_lock() {
+                *spare = texts;
+            }
+        }
+    }
+
+    /// Makes ready for a text of that length.
+    pub(crate) fn prepare(&mut self, length: usize) {
+        self.clear();
+        if length > MUCH
+            && let Ok(mut spare) = SPARE_TEXTS.try_lock()
+        {
+            self.texts = std::mem::take(&mut *spare);
+            // No more than that can come; it is had from the system as it is written to.
+            self.texts.reserve(length);
+        }
     }
 
     /// Adds a text of its own.

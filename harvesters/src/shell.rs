@@ -35,9 +35,7 @@ const LONGEST: usize = 16_000;
 /// The simple commands of a command line.
 pub(crate) fn steps(line: &str) -> Vec<Step> {
     let mut parser = Parser {
-        rest: crate::redact::cut(line, LONGEST)
-            .chars()
-            .collect::<Vec<_>>(),
+        line: crate::redact::cut(line, LONGEST),
         at: 0,
         steps: Vec::new(),
         words: Vec::new(),
@@ -48,9 +46,10 @@ pub(crate) fn steps(line: &str) -> Vec<Step> {
     parser.steps
 }
 
-/// Reads a command line from left to right.
-struct Parser {
-    rest: Vec<char>,
+/// Reads a command line from left to right. All that means something to it is ASCII, so
+/// it goes by bytes and stops at beginnings of letters only.
+struct Parser<'l> {
+    line: &'l str,
     at: usize,
     steps: Vec<Step>,
     words: Vec<String>,
@@ -58,30 +57,47 @@ struct Parser {
     heredocs: Vec<String>,
 }
 
-impl Parser {
-    fn peek(&self, ahead: usize) -> Option<char> {
-        self.rest.get(self.at + ahead).copied()
+impl<'l> Parser<'l> {
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.line.as_bytes().get(self.at + ahead).copied()
+    }
+
+    /// What lies ahead up to a byte that ends it, which is passed over.
+    fn pass_until(&mut self, ends: impl Fn(u8) -> bool) -> &'l str {
+        let rest = &self.line[self.at..];
+        let length = rest.bytes().position(ends).unwrap_or(rest.len());
+        self.at += length;
+        &rest[..length]
+    }
+
+    /// The letter ahead, which is passed over.
+    fn pass_letter(&mut self) -> Option<char> {
+        let letter = self.line[self.at..].chars().next()?;
+        self.at += letter.len_utf8();
+        Some(letter)
     }
 
     fn run(&mut self) {
         while let Some(letter) = self.peek(0) {
             match letter {
-                '\n' => {
+                b'\n' => {
                     self.at += 1;
                     self.close(Join::Then);
                     self.skip_heredocs();
                 }
-                ' ' | '\t' | '\r' => self.at += 1,
-                '#' if self.words_ended() => self.skip_comment(),
-                ';' => self.operator(1, Join::Then),
-                '&' if self.peek(1) == Some('&') => self.operator(2, Join::And),
-                '&' if self.peek(1) == Some('>') => self.redirection(),
-                '&' => self.operator(1, Join::Background),
-                '|' if self.peek(1) == Some('|') => self.operator(2, Join::Or),
-                '|' => self.operator(if self.peek(1) == Some('&') { 2 } else { 1 }, Join::Pipe),
-                '(' | ')' => self.at += 1,
-                '<' | '>' => self.redirection(),
-                '0'..='9' if matches!(self.peek(1), Some('>' | '<')) => {
+                b' ' | b'\t' | b'\r' => self.at += 1,
+                b'#' if self.words_ended() => {
+                    self.pass_until(|byte| byte == b'\n');
+                }
+                b';' => self.operator(1, Join::Then),
+                b'&' if self.peek(1) == Some(b'&') => self.operator(2, Join::And),
+                b'&' if self.peek(1) == Some(b'>') => self.redirection(),
+                b'&' => self.operator(1, Join::Background),
+                b'|' if self.peek(1) == Some(b'|') => self.operator(2, Join::Or),
+                b'|' => self.operator(if self.peek(1) == Some(b'&') { 2 } else { 1 }, Join::Pipe),
+                b'(' | b')' => self.at += 1,
+                b'<' | b'>' => self.redirection(),
+                b'0'..=b'9' if matches!(self.peek(1), Some(b'>' | b'<')) => {
                     self.at += 1;
                     self.redirection();
                 }
@@ -101,13 +117,10 @@ impl Parser {
 
     /// Whether the position is at the start of a word.
     fn words_ended(&self) -> bool {
-        self.at == 0 || self.rest[self.at - 1].is_whitespace() || self.rest[self.at - 1] == ';'
-    }
-
-    fn skip_comment(&mut self) {
-        while self.peek(0).is_some_and(|letter| letter != '\n') {
-            self.at += 1;
-        }
+        self.line[..self.at]
+            .chars()
+            .next_back()
+            .is_none_or(|letter| letter.is_whitespace() || letter == ';')
     }
 
     fn operator(&mut self, length: usize, join: Join) {
@@ -128,15 +141,9 @@ impl Parser {
 
     /// `> file`, `2>&1`, `<<END`: only files that are written to are kept.
     fn redirection(&mut self) {
-        let start = self.at;
-        while matches!(self.peek(0), Some('<' | '>' | '&' | '|' | '-')) {
-            self.at += 1;
-        }
-        let operator: String = self.rest[start..self.at].iter().collect();
-        while matches!(self.peek(0), Some(' ' | '\t')) {
-            self.at += 1;
-        }
-        if matches!(self.peek(0), None | Some('\n')) {
+        let operator = self.pass_until(|byte| !b"<>&|-".contains(&byte));
+        self.pass_until(|byte| !matches!(byte, b' ' | b'\t'));
+        if matches!(self.peek(0), None | Some(b'\n')) {
             return;
         }
         let target = self.word();
@@ -154,89 +161,98 @@ impl Parser {
     fn skip_heredocs(&mut self) {
         for end in std::mem::take(&mut self.heredocs) {
             loop {
-                let start = self.at;
-                self.skip_comment();
-                let line: String = self.rest[start..self.at].iter().collect();
-                let over = self.peek(0).is_none();
+                let line = self.pass_until(|byte| byte == b'\n');
+                if self.peek(0).is_none() {
+                    return;
+                }
                 self.at += 1;
-                if over || line.trim() == end {
+                if line.trim() == end {
                     break;
                 }
             }
-            self.at = self.at.min(self.rest.len());
         }
     }
 
     /// One word, quotes removed, `$(…)` kept together.
     fn word(&mut self) -> String {
         let mut word = String::new();
-        while let Some(letter) = self.peek(0) {
-            match letter {
-                '\'' => self.quoted('\'', &mut word),
-                '"' => self.quoted('"', &mut word),
-                '`' => self.quoted('`', &mut word),
-                '\\' => {
-                    if let Some(next) = self.peek(1)
-                        && next != '\n'
-                    {
-                        word.push(next);
-                    }
-                    self.at += 2;
-                }
-                '$' if self.peek(1) == Some('(') => self.substitution(&mut word),
-                ' ' | '\t' | '\r' | '\n' | ';' | '&' | '|' | '<' | '>' | '(' | ')' => break,
-                _ => {
-                    word.push(letter);
+        while let Some(byte) = self.peek(0) {
+            match byte {
+                b'\'' | b'"' | b'`' => self.quoted(byte, &mut word),
+                b'\\' => {
                     self.at += 1;
+                    word.extend(self.pass_letter().filter(|letter| *letter != '\n'));
                 }
+                b'$' if self.peek(1) == Some(b'(') => self.substitution(&mut word),
+                b'$' => {
+                    self.at += 1;
+                    word.push('$');
+                }
+                _ if ends_word(byte) => break,
+                _ => word.push_str(self.pass_until(is_special)),
             }
         }
-        self.at = self.at.min(self.rest.len());
         word
     }
 
-    fn quoted(&mut self, quote: char, word: &mut String) {
+    fn quoted(&mut self, quote: u8, word: &mut String) {
         self.at += 1;
-        while let Some(letter) = self.peek(0) {
-            self.at += 1;
-            if letter == quote {
-                return;
-            }
-            if letter == '\\' && quote == '"' {
-                if let Some(next) = self.peek(0) {
-                    word.push(next);
+        loop {
+            word.push_str(self.pass_until(|byte| byte == quote || byte == b'\\' && quote == b'"'));
+            match self.peek(0) {
+                Some(b'\\') if quote == b'"' => {
                     self.at += 1;
+                    word.extend(self.pass_letter());
                 }
-            } else {
-                word.push(letter);
+                Some(_) => {
+                    self.at += 1;
+                    return;
+                }
+                None => return,
             }
         }
     }
 
     fn substitution(&mut self, word: &mut String) {
         let mut depth = 0;
-        while let Some(letter) = self.peek(0) {
-            word.push(letter);
-            self.at += 1;
-            match letter {
-                '(' => depth += 1,
-                ')' => {
+        loop {
+            word.push_str(self.pass_until(|byte| matches!(byte, b'(' | b')')));
+            match self.pass_letter() {
+                Some('(') => {
+                    depth += 1;
+                    word.push('(');
+                }
+                Some(letter) => {
                     depth -= 1;
+                    word.push(letter);
                     if depth == 0 {
                         return;
                     }
                 }
-                _ => {}
+                None => return,
             }
         }
     }
 }
 
+/// Whether a byte ends a word that is not quoted.
+fn ends_word(byte: u8) -> bool {
+    matches!(
+        byte,
+        b' ' | b'\t' | b'\r' | b'\n' | b';' | b'&' | b'|' | b'<' | b'>' | b'(' | b')'
+    )
+}
+
+/// Whether a byte in a word is more than a part of it.
+fn is_special(byte: u8) -> bool {
+    ends_word(byte) || matches!(byte, b'\'' | b'"' | b'`' | b'\\' | b'$')
+}
+
 /// Files that a command line seems to change: redirections, `sed -i`, `tee`, `git
 /// checkout --`. A hint, never proof.
-pub(crate) fn changed_files(line: &str) -> Vec<String> {
+pub(crate) fn changed_files(steps: &[Step]) -> Vec<String> {
     let mut files = Vec::new();
-    for step in steps(line) {
+    for step in steps {
         files.extend(
             step.writes
                 .iter()
@@ -269,9 +285,9 @@ pub(crate) fn changed_files(line: &str) -> Vec<String> {
 }
 
 /// Files or folders that a command line puts back to what the repository has.
-pub(crate) fn reverted_files(line: &str) -> Vec<String> {
+pub(crate) fn reverted_files(steps: &[Step]) -> Vec<String> {
     let mut files = Vec::new();
-    for step in steps(line) {
+    for step in steps {
         let words: Vec<&str> = step.words.iter().map(String::as_str).collect();
         let paths = match words.as_slice() {
             ["git", "checkout", rest @ ..] if rest.contains(&"--") || rest.contains(&".") => rest,
@@ -328,11 +344,13 @@ mod tests {
     #[test]
     fn shell_edits_are_hinted_at() {
         assert_eq!(
-            changed_files("sed -i 's/a/b/' src/a.rs && echo x >> notes.md 2>/dev/null"),
+            changed_files(&steps(
+                "sed -i 's/a/b/' src/a.rs && echo x >> notes.md 2>/dev/null"
+            )),
             ["src/a.rs", "notes.md"]
         );
         assert_eq!(
-            reverted_files("git checkout -- src test && git status"),
+            reverted_files(&steps("git checkout -- src test && git status")),
             ["src", "test"]
         );
     }

@@ -141,10 +141,7 @@ impl<'a> Assembler<'a> {
         if text.trim().is_empty() && images == 0 {
             return;
         }
-        if matches!(kind, PromptKind::Typed | PromptKind::Steering)
-            && images == 0
-            && let Some(made) = noise::kind_of(&text)
-        {
+        if let Some(made) = Self::made_by(&text, kind, images) {
             self.machine_text(Redacted::own(made), &text, spot.place);
             if kind == PromptKind::Typed {
                 self.start_turn();
@@ -172,8 +169,17 @@ impl<'a> Assembler<'a> {
         images: u32,
         spot: Spot,
     ) {
+        if Self::made_by(&text, kind, images).is_some() {
+            return;
+        }
         let prompt = self.make_prompt(text, kind, images, spot);
         self.session.dead_prompts.push(prompt);
+    }
+
+    /// What made a text that only stands where prompts stand.
+    fn made_by(text: &str, kind: PromptKind, images: u32) -> Option<&'static str> {
+        let is_typed = matches!(kind, PromptKind::Typed | PromptKind::Steering);
+        noise::kind_of(text).filter(|_| is_typed && images == 0)
     }
 
     fn make_prompt(&self, text: Redacted, kind: PromptKind, images: u32, spot: Spot) -> Prompt {
@@ -267,6 +273,13 @@ impl<'a> Assembler<'a> {
         }
         if let Some(command) = &mut call.command {
             command.exit_code = result.exit_code;
+        }
+    }
+
+    /// What a call printed, where its result did not tell.
+    pub(crate) fn add_output(&mut self, id: &Redacted, output: Redacted) {
+        if let Some(call) = self.call_mut(id).filter(|call| call.result.is_empty()) {
+            call.result = output;
         }
     }
 

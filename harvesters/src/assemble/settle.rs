@@ -26,27 +26,33 @@ pub(super) fn is_empty(turn: &Turn) -> bool {
 pub(super) fn settle(call: &mut ToolCall, project: Option<&str>, door: Door<'_>) {
     if let Some(command) = &mut call.command {
         let has_result = call.result_place.is_some();
-        settle_command(command, &mut call.status, has_result, &call.result, door);
+        let steps = shell::steps(&command.text);
+        let ended = settle_status(command, &mut call.status, has_result);
+        command.verification =
+            verify::judge(&command.text, &steps, ended, &call.result, door.redactor);
         let folder = command.workdir.as_deref().or(project);
         // Their quotes are gone, so they go through the door once more.
         let absolute =
             |paths: Vec<String>| paths.iter().map(|path| door.path(path, folder)).collect();
-        call.shell_edits = absolute(shell::changed_files(&command.text));
+        call.shell_edits = absolute(shell::changed_files(&steps));
         if call.status == CallStatus::Ok {
-            call.reverts = absolute(shell::reverted_files(&command.text));
+            call.reverts = absolute(shell::reverted_files(&steps));
         }
     }
-    call.untrusted = reads_like_instructions(&call.result);
     call.result = door.keep(std::mem::take(&mut call.result));
+    // What is not kept cannot speak to anybody.
+    let verified = call
+        .command
+        .as_ref()
+        .and_then(|command| command.verification.as_ref());
+    let failing = verified.map_or(&[][..], |verified| &verified.failing);
+    call.untrusted = std::iter::once(&call.result)
+        .chain(failing)
+        .any(|text| reads_like_instructions(text));
 }
 
-fn settle_command(
-    command: &mut CommandRun,
-    status: &mut CallStatus,
-    has_result: bool,
-    output: &str,
-    door: Door<'_>,
-) {
+/// Makes exit code and status agree; how the command ended.
+fn settle_status(command: &mut CommandRun, status: &mut CallStatus, has_result: bool) -> Ended {
     if !matches!(
         status,
         CallStatus::Ok | CallStatus::Failed | CallStatus::Unknown
@@ -60,14 +66,13 @@ fn settle_command(
             CallStatus::Failed
         };
     }
-    let ended = match (command.exit_code, *status) {
+    match (command.exit_code, *status) {
         (Some(code), _) => Ended::Code(code),
         (None, CallStatus::Background) => command.late_exit_code.map_or(Ended::No, Ended::Code),
         (None, CallStatus::Ok | CallStatus::Failed) => Ended::Unknown,
         (None, CallStatus::Unknown) if has_result => Ended::Unknown,
         (None, _) => Ended::No,
-    };
-    command.verification = verify::judge(&command.text, ended, output, door.redactor);
+    }
 }
 
 /// Words of which one is in every text that a sign is found in.
@@ -200,12 +205,16 @@ pub(super) fn note_skill_reads(session: &mut Session) {
                     .contains("read")
                     .then_some(&call.arguments)
             },
-            |command| shell::steps(&command.text).first().map(|_| &command.text),
+            |command| Some(&command.text),
         );
         let ok = matches!(call.status, CallStatus::Ok | CallStatus::Unknown);
-        let Some(reads) = reads.filter(|_| ok) else {
+        let Some(reads) = reads.filter(|text| ok && text.contains("SKILL.md")) else {
             continue;
         };
+        // A comment reads nothing.
+        if call.command.is_some() && shell::steps(reads).is_empty() {
+            continue;
+        }
         for name in pattern.captures_iter(reads).filter_map(|all| all.get(1)) {
             read.push(SkillUse {
                 name: reads.part(|text| text.get(name.range()).unwrap_or_default()),

@@ -44,15 +44,20 @@ fn queued(attachment: Node<'_>, door: Door<'_>) -> RowKind {
             .at(&["origin", "kind"])
             .str()
             .is_none_or(|kind| kind == "human");
+    absorbed(&text, images, by_person, door)
+}
+
+/// A message that the model was given in the middle of its turn.
+pub(super) fn absorbed(text: &str, images: u32, by_person: bool, door: Door<'_>) -> RowKind {
     if by_person && !text.trim_start().starts_with("<task-notification>") {
         RowKind::Prompt {
-            text: door.prompt(&text),
+            text: door.prompt(text),
             kind: PromptKind::Steering,
             images,
         }
     } else {
         RowKind::Notice {
-            text: door.prompt(&text),
+            text: door.prompt(text),
             wakes: false,
         }
     }

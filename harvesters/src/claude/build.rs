@@ -13,18 +13,20 @@ use crate::session::{
     ToolCall, Usage,
 };
 
+use super::background::Background;
 use super::family::Related;
+use super::history::History;
 use super::results::RawResult;
 use super::row::{Block, Message, MessageUsage, RawCall, Row, RowKind};
 use super::thread;
 use super::transcript::Transcript;
-use super::user::tagged;
+use super::user::{SUMMARY, tagged};
 
 /// Builds the session of a file.
 pub(super) fn session(
     related: Related,
     sub_agents: &HashMap<String, Vec<String>>,
-    typed: Option<&HashSet<String>>,
+    typed: Option<&History>,
     door: Door<'_>,
 ) -> Session {
     let alive = thread::live(&related.transcript);
@@ -34,6 +36,8 @@ pub(super) fn session(
         seen_calls: HashSet::new(),
         edited_paths: HashMap::new(),
         agents_started: 0,
+        at_boundary: false,
+        background: Background::default(),
     };
     let rows: Vec<(&Row, bool)> = related
         .transcript
@@ -119,11 +123,7 @@ fn is_conversation(kind: &RowKind) -> bool {
 
 /// Who started the session. Old releases do not say; then only the history of what was
 /// typed tells.
-fn origin_of(
-    session: &Session,
-    transcript: &Transcript,
-    typed: Option<&HashSet<String>>,
-) -> Origin {
+fn origin_of(session: &Session, transcript: &Transcript, typed: Option<&History>) -> Origin {
     let first = session.turns.iter().flat_map(|turn| &turn.prompts).next();
     if first.is_some_and(|prompt| noise::is_program_prompt(&prompt.text)) {
         return Origin::Machine;
@@ -132,18 +132,10 @@ fn origin_of(
         Some(entry) if entry.starts_with("sdk") || entry == "print" => Origin::Headless,
         Some(_) => Origin::Interactive,
         None => match typed {
-            Some(ids) => {
-                let known = ids.contains(session.id.as_str())
-                    || transcript
-                        .session_id
-                        .as_ref()
-                        .is_some_and(|id| ids.contains(id.as_str()));
-                if known {
-                    Origin::Interactive
-                } else {
-                    Origin::Headless
-                }
+            Some(typed) if typed.knows(session, transcript.session_id.as_deref()) => {
+                Origin::Interactive
             }
+            Some(_) => Origin::Headless,
             None => Origin::Unknown,
         },
     }
@@ -194,6 +186,25 @@ fn usage_of(related: &Related) -> Option<Usage> {
     total
 }
 
+/// The next record that counts.
+fn next_of<'r>(following: &[(&'r Row, bool)]) -> Option<&'r RowKind> {
+    following
+        .iter()
+        .filter(|(_, alive)| *alive)
+        .map(|(row, _)| &row.kind)
+        .find(|kind| {
+            !matches!(
+                kind,
+                RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)
+            )
+        })
+}
+
+/// Whether the model speaks next.
+fn is_answered(following: &[(&Row, bool)]) -> bool {
+    matches!(next_of(following), Some(RowKind::Assistant(_)))
+}
+
 /// Whether an older file has this record.
 fn is_inherited(row: &Row, inherited: &HashSet<u64>) -> bool {
     let message = match &row.kind {
@@ -215,6 +226,9 @@ struct Builder<'a> {
     /// The file that each editing call is to change.
     edited_paths: HashMap<Redacted, Redacted>,
     agents_started: u32,
+    /// The record before was a compaction's mark, which the summary follows.
+    at_boundary: bool,
+    background: Background,
 }
 
 impl Builder<'_> {
@@ -236,14 +250,29 @@ impl Builder<'_> {
         }
         match &row.kind {
             RowKind::Prompt { text, kind, images } => {
+                // A command that the program did not know went to the model as it was typed.
+                // Copies without ids may have lost what was between the two.
+                let asked = row.id.is_some()
+                    && text.starts_with('/')
+                    && noise::kind_of(text) == Some("command")
+                    && is_answered(following);
+                let kind = match kind {
+                    PromptKind::Typed if asked => PromptKind::SlashCommand,
+                    kind => *kind,
+                };
                 self.assembler
-                    .prompt(text.clone(), *kind, *images, spot, None)
+                    .prompt(text.clone(), kind, *images, spot, None)
             }
             RowKind::SlashCommand { name, arguments } => {
                 self.slash_command(name, arguments, spot, following)
             }
             RowKind::Notice { text, wakes } => self.notice(text, *wakes, spot),
             RowKind::Machine { kind, text, .. } => {
+                if *kind == SUMMARY && !std::mem::take(&mut self.at_boundary) {
+                    // Old releases wrote no mark.
+                    self.assembler
+                        .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot);
+                }
                 self.assembler
                     .machine_text(Redacted::own(kind), text, spot.place)
             }
@@ -264,6 +293,7 @@ impl Builder<'_> {
             RowKind::Interrupted(text) => self.assembler.interrupted(text, spot),
             RowKind::Assistant(message) => self.message(message, spot, inherited),
             RowKind::Compacted(trigger) => {
+                self.at_boundary = true;
                 self.assembler
                     .incident(IncidentKind::Compaction, trigger, spot)
             }
@@ -298,20 +328,10 @@ impl Builder<'_> {
         spot: Spot,
         following: &[(&Row, bool)],
     ) {
-        let next = following
-            .iter()
-            .filter(|(_, alive)| *alive)
-            .map(|(row, _)| &row.kind)
-            .find(|kind| {
-                !matches!(
-                    kind,
-                    RowKind::Link | RowKind::Hook(_) | RowKind::Instructions(_)
-                )
-            });
         let works = matches!(
-            next,
-            Some(RowKind::Machine { expands: true, .. } | RowKind::Assistant(_))
-        );
+            next_of(following),
+            Some(RowKind::Machine { expands: true, .. })
+        ) || is_answered(following);
         if works {
             let text = self.assembler.door.prompt(&format!("/{name} {arguments}"));
             self.assembler
@@ -360,10 +380,20 @@ impl Builder<'_> {
             self.assembler
                 .incident(IncidentKind::Denial, &raw.output, spot);
         }
-        let is_command = self
-            .assembler
-            .call_mut(&raw.id)
-            .is_some_and(|call| call.command.is_some());
+        let call = self.assembler.call_mut(&raw.id);
+        let is_command = call.as_ref().is_some_and(|call| call.command.is_some());
+        let ended = call.and_then(|call| self.background.ended(&call.arguments, &raw.output));
+        if let Some((started, code)) = ended
+            && let Some(command) = self
+                .assembler
+                .call_mut(started)
+                .and_then(|call| call.command.as_mut())
+        {
+            command.late_exit_code = Some(code);
+        }
+        if status == CallStatus::Background {
+            self.background.started(&raw.id, &raw.output);
+        }
         // Success is not written down: no code and no error is 0.
         let exit_code = match status {
             CallStatus::Ok if is_command => Some(0),

@@ -176,11 +176,22 @@ pub(super) fn relate(mut family: Vec<Transcript>, run: &mut Run<'_>) -> Vec<Rela
     related
 }
 
-/// Whether a younger file has all messages of an older one under new record ids.
+/// Whether a younger file has all messages of an older one and goes on in its place: under
+/// new record ids, or under the same ones where the release knew no forks.
 fn repeats_whole(younger: &Transcript, older: &Transcript) -> bool {
     !older.message_ids.is_empty()
         && older.message_ids.is_subset(&younger.message_ids)
-        && older.record_ids.is_disjoint(&younger.record_ids)
+        && (older.record_ids.is_disjoint(&younger.record_ids)
+            || younger.resumes_by_copy() && has_new_times(younger, older))
+}
+
+/// Whether the records that two files share were dated anew in the younger one. A fork by a
+/// later release that old records are found in keeps their times.
+fn has_new_times(younger: &Transcript, older: &Transcript) -> bool {
+    younger.rows.iter().any(|row| {
+        let first = row.id.and_then(|id| older.row_of(id));
+        first.is_some_and(|first| older.rows[first].at != row.at)
+    })
 }
 
 /// Sub-agent files by the id of the session that they belong to: the folder that they

@@ -10,27 +10,30 @@
 //! - [`build`]: live rows to a session
 
 mod attachment;
+mod background;
 mod build;
 mod family;
+mod history;
+mod queue;
 mod results;
 mod row;
 mod thread;
 mod transcript;
 mod user;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::harvest::Run;
-use crate::node::keep_all;
-use crate::report::{Report, SkipReason};
+use crate::report::SkipReason;
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
 use crate::walk::{self, Found};
 
+use history::History;
 use transcript::Transcript;
 
 /// Claude Code's logs.
@@ -63,7 +66,7 @@ impl Source for ClaudeCode {
         let found = walk::files(&root.join("projects"), &mut run.report, &|name| {
             ends_with(name, ".jsonl")
         });
-        let typed = typed_sessions(root, run);
+        let typed = History::read(root, run);
         let Ok(projects) = fs_err::canonicalize(root.join("projects")) else {
             return ControlFlow::Continue(());
         };
@@ -131,28 +134,6 @@ fn is_aside(relative: &Path) -> bool {
     })
 }
 
-/// The ids of sessions in which something was typed at a terminal. None when there is
-/// no such history, which then says nothing.
-fn typed_sessions(root: &Path, run: &Run<'_>) -> Option<HashSet<String>> {
-    let path = root.join("history.jsonl");
-    let metadata = std::fs::symlink_metadata(&path).ok()?;
-    if !metadata.is_file() {
-        return None;
-    }
-    let file = Found {
-        stamp: crate::stamp::FileStamp::of(&metadata),
-        path,
-    };
-    let mut log = run.open_aside(&file)?;
-    let mut ids = HashSet::new();
-    log.each_record(keep_all, &mut Report::default(), |_, record, _| {
-        if let Some(id) = record.get("sessionId").text() {
-            ids.insert(id.to_owned());
-        }
-    });
-    Some(ids)
-}
-
 /// Files that are read together, and the sub-agents of their folder.
 struct Family {
     members: Vec<Found>,
@@ -205,7 +186,7 @@ fn families_of(folder: Folder, run: &mut Run<'_>) -> Vec<Family> {
 /// Reads the sessions of families.
 fn read_families(
     families: &[Family],
-    typed: Option<&HashSet<String>>,
+    typed: Option<&History>,
     run: &mut Run<'_>,
 ) -> ControlFlow<()> {
     run.each_unit(families, Family::bytes, |family, run| {

@@ -52,7 +52,8 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
         || text.starts_with("The user doesn't want to take this action");
     let status = if rejected || denied(record, &text, is_error, denial) {
         CallStatus::Denied
-    } else if text.starts_with("[Request interrupted by user")
+    } else if text.starts_with(STOPPED)
+        || is_error && last_line(&text).starts_with(STOPPED)
         || structured.get("interrupted").is_true()
     {
         CallStatus::Interrupted
@@ -88,16 +89,43 @@ fn result(record: Node<'_>, block: Node<'_>, structured: Node<'_>, door: Door<'_
     }
 }
 
+/// Begins what the program writes where the person stopped the agent. A command that was
+/// stopped has its code and its output before it.
+const STOPPED: &str = "[Request interrupted by user";
+
+fn last_line(text: &str) -> &str {
+    text.trim_end().rsplit('\n').next().unwrap_or_default()
+}
+
 /// Whether a rule or a mode refused the call.
 fn denied(record: Node<'_>, text: &str, is_error: bool, denial: Option<&str>) -> bool {
     let decision = record.at(&["permissionDecision", "decision"]).str();
     is_error
         && (denial.is_some()
             || matches!(decision, Some("reject" | "deny" | "denied"))
-            || text.starts_with("Claude requested permissions to ")
-            || text.starts_with("Permission to use ")
-            || text.contains("haven't granted it yet")
-            || text.contains("is disabled for this session"))
+            || says_denied(text))
+}
+
+/// How releases say that they refused a call, at the beginning of its result.
+fn says_denied(text: &str) -> bool {
+    const OPENINGS: &[&str] = &[
+        "Claude requested permissions to ",
+        "Permission to use ",
+        "This command requires approval",
+        "Command contains ",
+        "Contains command_substitution",
+    ];
+    const SIGNS: &[&str] = &[
+        "haven't granted it yet",
+        "is disabled for this session",
+        "require approval: ",
+        "requires approval: ",
+        "was blocked. For security, ",
+        "denied by your permission settings",
+    ];
+    let start = crate::redact::cut(text, 400);
+    OPENINGS.iter().any(|opening| start.starts_with(opening))
+        || SIGNS.iter().any(|sign| start.contains(sign))
 }
 
 fn timed_out(text: &str) -> bool {

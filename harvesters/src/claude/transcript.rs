@@ -13,8 +13,11 @@ use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::walk::Found;
 
+use super::attachment;
+use super::queue::Queue;
 use super::results;
 use super::row::{self, Row, RowKind, key};
+use super::user;
 
 /// A file's rows and what its records say about the session as a whole.
 pub(super) struct Transcript {
@@ -35,6 +38,9 @@ pub(super) struct Transcript {
     /// The session id that the records name.
     pub(super) session_id: Option<Redacted>,
     rows_by_id: HashMap<u64, usize>,
+    queue: Queue,
+    /// Rows that were made up for messages that only the queue tells of.
+    absorbed: Vec<usize>,
 }
 
 impl Transcript {
@@ -75,6 +81,8 @@ impl Transcript {
             cost_usd: None,
             session_id: None,
             rows_by_id: HashMap::new(),
+            queue: Queue::default(),
+            absorbed: Vec::new(),
         }
     }
 
@@ -84,6 +92,15 @@ impl Transcript {
             .file_stem()
             .map(|stem| stem.to_string_lossy().into_owned())
             .unwrap_or_default()
+    }
+
+    /// Whether the release that wrote the file resumed into a copy and had no forks: up to
+    /// 1.0.117. Later ones go on in the same file, and a copy is a fork.
+    pub(super) fn resumes_by_copy(&self) -> bool {
+        const LAST: u32 = 117;
+        let version = self.version.as_deref().unwrap_or_default();
+        let patch = version.strip_prefix("1.0.").map(str::parse::<u32>);
+        matches!(patch, Some(Ok(patch)) if patch <= LAST)
     }
 
     /// All ids by which a record can be recognised in another file.
@@ -112,6 +129,11 @@ impl Transcript {
                 self.note_circumstances(record, door);
                 self.add_row(offset, at, record, kind, door);
             }
+            "queue-operation" => {
+                if let Some(message) = self.queue.take(record) {
+                    self.add_absorbed(offset, at, &message, door);
+                }
+            }
             "summary" => self.note_title(record.get("summary"), door),
             "ai-title" => self.note_title(record.get("aiTitle"), door),
             "custom-title" => self.note_title(record.get("customTitle"), door),
@@ -129,16 +151,11 @@ impl Transcript {
 
     /// Circumstances of the session: the first record that names them counts.
     fn note_circumstances(&mut self, record: Node<'_>, door: Door<'_>) {
-        let note = |field: &mut Option<Redacted>, name: &str| {
-            if field.is_none() {
-                *field = record.get(name).text().map(|text| door.note(text));
-            }
-        };
-        note(&mut self.version, "version");
-        note(&mut self.entrypoint, "entrypoint");
-        note(&mut self.project, "cwd");
-        note(&mut self.branch, "gitBranch");
-        note(&mut self.session_id, "sessionId");
+        note(&mut self.version, record.get("version"), door);
+        note(&mut self.entrypoint, record.get("entrypoint"), door);
+        note(&mut self.project, record.get("cwd"), door);
+        note(&mut self.branch, record.get("gitBranch"), door);
+        note(&mut self.session_id, record.get("sessionId"), door);
     }
 
     /// Adds a row, unless its record was there before: then the richer of the two stays.
@@ -150,23 +167,33 @@ impl Transcript {
         kind: &str,
         door: Door<'_>,
     ) {
+        let parent = record
+            .get("parentUuid")
+            .text()
+            .or_else(|| record.get("logicalParentUuid").text())
+            .map(key);
+        let above = parent.and_then(|id| self.row_of(id));
         let new = Row {
             offset,
             at,
             id: record.get("uuid").text().map(key),
-            parent: record
-                .get("parentUuid")
-                .text()
-                .or_else(|| record.get("logicalParentUuid").text())
-                .map(key),
+            parent,
             sidechain: record.get("isSidechain").is_true(),
-            kind: row::classify(record, kind, door),
+            kind: user::below(
+                above.map(|above| &self.rows[above].kind),
+                row::classify(record, kind, door),
+            ),
         };
         if let RowKind::Assistant(message) = &new.kind
             && let Some(id) = message.id
             && !new.sidechain
         {
             self.message_ids.insert(id);
+        }
+        match &new.kind {
+            // Nobody tells of it any more.
+            RowKind::Assistant(_) => self.absorbed.clear(),
+            kind => self.drop_absorbed(kind),
         }
         let Some(id) = new.id else {
             self.rows.push(new);
@@ -187,9 +214,45 @@ impl Transcript {
         }
     }
 
+    /// Adds a row for a message that the model was given, and that has no record.
+    fn add_absorbed(&mut self, offset: u64, at: Option<Timestamp>, message: &str, door: Door<'_>) {
+        self.absorbed.push(self.rows.len());
+        self.rows.push(Row {
+            offset,
+            at,
+            id: None,
+            parent: None,
+            sidechain: false,
+            kind: attachment::absorbed(message, 0, true, door),
+        });
+    }
+
+    /// A record tells of a message after all: the row that was made up for it goes.
+    fn drop_absorbed(&mut self, told: &RowKind) {
+        let RowKind::Prompt { text: told, .. } = told else {
+            return;
+        };
+        let rows = &mut self.rows;
+        self.absorbed.retain(|index| {
+            let made_up = &mut rows[*index].kind;
+            let is_told = matches!(made_up, RowKind::Prompt { text, .. } if text == told);
+            if is_told {
+                *made_up = RowKind::Link;
+            }
+            !is_told
+        });
+    }
+
     /// The row of a record id.
     pub(super) fn row_of(&self, id: u64) -> Option<usize> {
         self.rows_by_id.get(&id).copied()
+    }
+}
+
+/// Keeps the first text that is told.
+fn note(field: &mut Option<Redacted>, told: Node<'_>, door: Door<'_>) {
+    if field.is_none() {
+        *field = told.text().map(|text| door.note(text));
     }
 }
 
@@ -214,7 +277,6 @@ const IGNORED: &[&str] = &[
     "last-prompt",
     "file-history-snapshot",
     "file-history-delta",
-    "queue-operation",
     "mode",
     "permission-mode",
     "tools-used",

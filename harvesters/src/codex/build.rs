@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use jiff::Timestamp;
+
 use crate::assemble::{Assembler, Spot};
 use crate::harvest::Run;
 use crate::noise;
@@ -12,7 +14,7 @@ use crate::session::{
 };
 
 use super::Index;
-use super::fact::{CompactedBy, Fact, Format, Line, Teller, Tokens};
+use super::fact::{CompactedBy, Fact, Format, Line, Meta, Teller, Tokens};
 use super::files::{ThreadFiles, Threads};
 use super::thread::{Marked, Thread};
 use super::work::Work;
@@ -44,22 +46,20 @@ pub(super) fn session(
         tellers,
         own_id: Redacted::EMPTY,
         in_turn: false,
+        in_review: false,
         prompts_in_turn: 0,
         pending_error: None,
         agents: 0,
         reviews: 0,
     };
-    for (id, lines) in &history {
-        teller.own_id = run.door().id(id);
+    for (id, lines) in history {
+        teller.own_id = run.door().id(&id);
         for marked in lines {
-            teller.tell(
-                &marked.line,
-                true,
-                Place {
-                    file: u32::MAX,
-                    offset: marked.line.offset,
-                },
-            );
+            let place = Place {
+                file: u32::MAX,
+                offset: marked.line.offset,
+            };
+            teller.tell(marked.line, true, place);
         }
         teller.end_turn();
     }
@@ -68,25 +68,46 @@ pub(super) fn session(
         .id
         .clone()
         .unwrap_or_else(|| run.door().id(&files.id));
-    for marked in &thread.lines {
+    let Thread { lines, meta } = thread;
+    let sums = Sums::of(&lines);
+    for marked in lines {
         let place = Place {
             file: marked.line.file,
             offset: marked.line.offset,
         };
         if marked.dead {
-            teller.tell_dead(&marked.line, place);
+            teller.tell_dead(marked.line, place);
         } else {
-            teller.tell(&marked.line, marked.inherited, place);
+            teller.tell(marked.line, marked.inherited, place);
         }
     }
     teller.end_turn();
-    Some(finish(teller, &thread, files, threads, index))
+    Some(finish(teller, meta, sums, files, threads, index))
+}
+
+/// What is summed up over all lines, dead ones included.
+struct Sums {
+    usage: Option<Usage>,
+    first: Option<Timestamp>,
+    last: Option<Timestamp>,
+}
+
+impl Sums {
+    fn of(lines: &[Marked]) -> Sums {
+        let times = lines.iter().filter_map(|marked| marked.line.at);
+        Sums {
+            usage: usage_of(lines),
+            first: times.clone().min(),
+            last: times.max(),
+        }
+    }
 }
 
 /// Fills in the circumstances and finishes the session.
 fn finish(
     teller: Storyteller<'_>,
-    thread: &Thread,
+    meta: Meta,
+    sums: Sums,
     files: &ThreadFiles,
     threads: &Threads,
     index: &Index,
@@ -98,19 +119,15 @@ fn finish(
         reviews,
         ..
     } = teller;
-    let meta = &thread.meta;
     let session = &mut assembler.session;
     session.agent = Agent::Codex;
-    session.id = meta
-        .id
-        .clone()
-        .unwrap_or_else(|| assembler.door.id(&files.id));
-    session.agent_version.clone_from(&meta.version);
-    session.project = meta.cwd.clone().or_else(|| work.first_folder().cloned());
+    session.id = meta.id.unwrap_or_else(|| assembler.door.id(&files.id));
+    session.agent_version = meta.version;
+    session.project = meta.cwd.or_else(|| work.first_folder().cloned());
     session.later_folders = work.later_folders().to_vec();
-    session.git.branch = meta.branch.clone().filter(|branch| branch != "HEAD");
-    session.git.commit.clone_from(&meta.commit);
-    session.git.repository.clone_from(&meta.repository);
+    session.git.branch = meta.branch.filter(|branch| branch != "HEAD");
+    session.git.commit = meta.commit;
+    session.git.repository = meta.repository;
     session.title = index
         .titles
         .as_ref()
@@ -126,12 +143,11 @@ fn finish(
         .into_iter()
         .map(|file| file.path.to_string_lossy().into_owned())
         .collect();
-    session.forked_from.clone_from(&meta.forked_from);
+    session.forked_from = meta.forked_from;
     session.sub_agents = agents.max(work.agents_spawned()) + reviews;
-    session.usage = usage_of(&thread.lines);
-    let times = thread.lines.iter().filter_map(|marked| marked.line.at);
-    session.started = times.clone().min().or(meta.started);
-    session.ended = times.max().or(meta.started);
+    session.usage = sums.usage;
+    session.started = sums.first.or(meta.started);
+    session.ended = sums.last.or(meta.started);
     let mut session = assembler.finish();
     session.origin = origin_of(&session, meta.source.as_deref(), index);
     session.resumes = resumes_of(&session);
@@ -316,6 +332,8 @@ struct Storyteller<'a> {
     /// The thread whose lines are told.
     own_id: Redacted,
     in_turn: bool,
+    /// A review was asked for: the program words the prompt, and may log it twice.
+    in_review: bool,
     prompts_in_turn: usize,
     /// An error that the end of the turn may repeat.
     pending_error: Option<(Redacted, Spot)>,
@@ -324,50 +342,54 @@ struct Storyteller<'a> {
 }
 
 impl Storyteller<'_> {
-    fn tell(&mut self, line: &Line, inherited: bool, place: Place) {
+    fn tell(&mut self, line: Line, inherited: bool, place: Place) {
         let spot = Spot { place, at: line.at };
         self.assembler.set_inherited(inherited);
         let turn = line.turn.as_deref();
-        for fact in &line.facts {
-            if self.work.take(fact, spot, turn, &mut self.assembler) {
+        for fact in line.facts {
+            let Some(fact) = self.work.take(fact, spot, turn, &mut self.assembler) else {
                 continue;
-            }
+            };
             match fact {
                 Fact::Prompt {
                     text,
                     images,
                     by,
                     thread,
-                } if *by == self.tellers.prompts(line.format) => {
-                    self.prompt(text, *images, thread.as_ref(), spot, turn);
+                } if by == self.tellers.prompts(line.format) => {
+                    self.prompt(text, images, thread.as_ref(), spot, turn);
                 }
-                Fact::Answer { text, interim, by } if *by == self.tellers.answers(line.format) => {
-                    self.assembler.text(text.clone(), *interim, spot);
+                Fact::Answer { text, interim, by } if by == self.tellers.answers(line.format) => {
+                    self.assembler.text(text, interim, spot);
                 }
                 Fact::Machine { kind, text } => {
                     self.assembler
-                        .machine_text(Redacted::own(kind), text, place);
+                        .machine_text(Redacted::own(kind), &text, place);
                 }
-                Fact::Skill(name) => self.assembler.skill(name, SkillTrigger::Command, place),
-                Fact::Instructions(path) => self.assembler.instruction_file(path),
+                Fact::Skill(name) => self.assembler.skill(&name, SkillTrigger::Command, place),
+                Fact::Instructions(path) => self.assembler.instruction_file(&path),
                 Fact::Turn {
                     model: Some(model), ..
-                } if !inherited => self.assembler.model(model),
+                } if !inherited => self.assembler.model(&model),
                 Fact::AgentStarted if !inherited => self.agents += 1,
-                Fact::ReviewStarted if !inherited => self.reviews += 1,
+                Fact::ReviewStarted => {
+                    self.in_review = true;
+                    self.reviews += u32::from(!inherited);
+                }
+                Fact::ReviewEnded => self.in_review = false,
                 Fact::TurnStarted => {
                     self.in_turn = true;
                     self.prompts_in_turn = 0;
                 }
                 Fact::TurnEnded { error } => self.turn_ended(error.as_ref(), spot),
                 Fact::TurnAborted { interrupted } => {
-                    if *interrupted {
+                    if interrupted {
                         self.assembler.interrupted(&Redacted::EMPTY, spot);
                     }
                     self.end_turn();
                 }
-                Fact::ApiError(text) => self.pending_error = Some((text.clone(), spot)),
-                Fact::Compacted(by) if *by == self.tellers.compactions => {
+                Fact::ApiError(text) => self.pending_error = Some((text, spot)),
+                Fact::Compacted(by) if by == self.tellers.compactions => {
                     self.assembler
                         .incident(IncidentKind::Compaction, &Redacted::EMPTY, spot);
                 }
@@ -378,14 +400,20 @@ impl Storyteller<'_> {
 
     fn prompt(
         &mut self,
-        text: &Redacted,
+        text: Redacted,
         images: u32,
         thread: Option<&Redacted>,
         spot: Spot,
         turn: Option<&str>,
     ) {
         let foreign = thread.is_some_and(|thread| *thread != self.own_id);
-        let kind = match (foreign, self.in_turn && self.prompts_in_turn > 0) {
+        if self.in_review && self.prompts_in_turn > 0 {
+            return;
+        }
+        let kind = match (
+            foreign || self.in_review,
+            self.in_turn && self.prompts_in_turn > 0,
+        ) {
             (true, _) => PromptKind::Machine,
             (false, true) => PromptKind::Steering,
             (false, false) => PromptKind::Typed,
@@ -394,21 +422,20 @@ impl Storyteller<'_> {
             self.settle_error();
         }
         self.prompts_in_turn += 1;
-        self.assembler
-            .prompt(text.clone(), kind, images, spot, turn);
+        self.assembler.prompt(text, kind, images, spot, turn);
     }
 
     /// Of a dead branch only the prompts matter.
-    fn tell_dead(&mut self, line: &Line, place: Place) {
+    fn tell_dead(&mut self, line: Line, place: Place) {
         let spot = Spot { place, at: line.at };
-        for fact in &line.facts {
+        for fact in line.facts {
             if let Fact::Prompt {
                 text, images, by, ..
             } = fact
-                && *by == self.tellers.prompts(line.format)
+                && by == self.tellers.prompts(line.format)
             {
                 self.assembler
-                    .dead_prompt(text.clone(), PromptKind::Typed, *images, spot);
+                    .dead_prompt(text, PromptKind::Typed, images, spot);
             }
         }
     }

@@ -251,7 +251,8 @@ fn spoken(id: Redacted, text: &str, door: Door<'_>) -> RawOutput {
     let head = crate::redact::cut(text, 600);
     let exit_code = captured(&EXIT, head).and_then(|code| code.parse().ok());
     let running = captured(&RUNNING, head).map(str::to_owned);
-    let status = if head.starts_with("aborted by user") || head.starts_with("aborted") {
+    let is_stopped = |line: &str| line.starts_with("aborted by user");
+    let status = if head.starts_with("aborted") || head.lines().take(2).any(is_stopped) {
         CallStatus::Interrupted
     } else if head.starts_with("Script failed") {
         CallStatus::Failed
@@ -262,6 +263,8 @@ fn spoken(id: Redacted, text: &str, door: Door<'_>) -> RawOutput {
     } else if head.starts_with("unsupported call") {
         // This release has no such tool: nothing was carried out, nothing failed.
         CallStatus::Unknown
+    } else if exit_code.is_none() && head.contains("execution error: command timed out") {
+        CallStatus::TimedOut
     } else if exit_code.is_none() && says_failed(head) {
         CallStatus::Failed
     } else {
@@ -287,12 +290,12 @@ fn spoken(id: Redacted, text: &str, door: Door<'_>) -> RawOutput {
 
 type Pattern = LazyLock<Option<Regex>>;
 static EXIT: Pattern = LazyLock::new(|| {
-    Regex::new(r"(?m)^(?:Exit code:|Process exited with code) (-?\d{1,10})\s*$").ok()
+    Regex::new(r"(?m-u)^(?:Exit code:|Process exited with code) (-?\d{1,10})\s*$").ok()
 });
 static RUNNING: Pattern =
-    LazyLock::new(|| Regex::new(r"(?m)^Process running with session ID (\S{1,40})\s*$").ok());
+    LazyLock::new(|| Regex::new(r"(?m-u)^Process running with session ID ([!-~]{1,40})\s*$").ok());
 static WALL_TIME: Pattern =
-    LazyLock::new(|| Regex::new(r"(?m)^Wall time:? (\d{1,9}(?:\.\d{1,9})?) seconds").ok());
+    LazyLock::new(|| Regex::new(r"(?m-u)^Wall time:? (\d{1,9}(?:\.\d{1,9})?) seconds").ok());
 
 fn captured<'a>(pattern: &Pattern, text: &'a str) -> Option<&'a str> {
     Some(pattern.as_ref()?.captures(text)?.get(1)?.as_str())
@@ -332,6 +335,7 @@ fn says_failed(head: &str) -> bool {
         "Error:",
         "failed:",
         "exec_command failed",
+        "write_stdin failed",
         "unsupported custom tool",
     ]
     .iter()

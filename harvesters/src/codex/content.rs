@@ -17,6 +17,7 @@ const MACHINE_OPENINGS: &[(&str, &str)] = &[
     ("<user_action>", "review"),
     ("<permissions", "permissions"),
     ("<codex_internal_context", "environment"),
+    (EDITOR_CONTEXT, "environment"),
     ("<image ", "image_label"),
     ("</image>", "image_label"),
     (
@@ -24,6 +25,11 @@ const MACHINE_OPENINGS: &[(&str, &str)] = &[
         "summary",
     ),
 ];
+
+/// Begins what an editor's extension says of open files, in front of the person's request.
+const EDITOR_CONTEXT: &str = "# Context from my IDE setup:";
+/// Heads that request.
+const EDITOR_REQUEST: &str = "## My request for Codex:";
 
 /// Stands between a person's own instructions and those of the project.
 const PROJECT_DOC: &str = "--- project-doc ---";
@@ -43,12 +49,19 @@ pub(super) fn machine_kind(text: &str) -> Option<&'static str> {
 /// What a person wrote behind instructions or surroundings that a program put in front of
 /// it; none when nothing follows them.
 pub(super) fn persons_part(text: &str) -> Option<&str> {
-    ["</environment_context>", "</INSTRUCTIONS>"]
+    ["</environment_context>", "</INSTRUCTIONS>", EDITOR_REQUEST]
         .into_iter()
         .find_map(|mark| {
             let rest = text.rsplit_once(mark)?.1.trim();
             (!rest.is_empty() && !rest.starts_with('<')).then_some(rest)
         })
+}
+
+/// What a person wrote of the text of an item, which holds nothing else but what an editor
+/// put in front of it.
+pub(super) fn request(text: &str) -> &str {
+    let in_editor = text.trim_start().starts_with(EDITOR_CONTEXT);
+    persons_part(text).filter(|_| in_editor).unwrap_or(text)
 }
 
 /// The texts of a content: of a string, of a list of parts, of an object.

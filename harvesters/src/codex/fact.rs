@@ -77,6 +77,7 @@ pub(super) enum Fact {
     },
     AgentStarted,
     ReviewStarted,
+    ReviewEnded,
     TurnStarted,
     TurnEnded {
         error: Option<Redacted>,
@@ -98,10 +99,11 @@ pub(super) enum Fact {
 }
 
 impl Fact {
-    /// The call of which an item tells everything: a later output says nothing new.
+    /// The call of which an item tells everything: a later output says nothing new. The item
+    /// of a quick command may lack what it printed.
     pub(super) fn settles(&self) -> Option<&Redacted> {
         match self {
-            Fact::Command(item) if !item.by_user => Some(&item.id),
+            Fact::Command(item) if !item.by_user && !item.output.is_empty() => Some(&item.id),
             Fact::Edit { id, .. } | Fact::Tool { id, .. } => Some(id),
             _ => None,
         }

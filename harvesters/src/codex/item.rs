@@ -16,7 +16,7 @@ pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
         "UserMessage" => {
             let parts = item.get("content");
             facts.push(Fact::Prompt {
-                text: door.prompt(&content::joined(parts)),
+                text: door.prompt(content::request(&content::joined(parts))),
                 images: content::images(parts),
                 by: Teller::Item,
                 thread: body.get("thread_id").text().map(|id| door.id(id)),
@@ -41,6 +41,7 @@ pub(super) fn read(body: Node<'_>, door: Door<'_>, facts: &mut Vec<Fact>) {
             facts.push(Fact::AgentStarted)
         }
         "EnteredReviewMode" => facts.push(Fact::ReviewStarted),
+        "ExitedReviewMode" => facts.push(Fact::ReviewEnded),
         "ContextCompaction" => facts.push(Fact::Compacted(CompactedBy::Item)),
         _ => {}
     }

@@ -148,7 +148,9 @@ fn meta(body: Node<'_>, door: Door<'_>) -> Meta {
         id: note(body.get("id")),
         started: clock::time(body.get("timestamp")),
         cwd: note(body.get("cwd")),
-        source: note(body.get("source")).or_else(|| note(body.get("originator"))),
+        // Before they told them apart, releases gave one name to all their programs.
+        source: note(body.get("source"))
+            .or_else(|| note(body.get("originator")).filter(|name| name != "codex_cli_rs")),
         version: note(body.get("cli_version")),
         branch: note(git.get("branch")),
         commit: note(git.get("commit_hash")),
@@ -295,6 +297,10 @@ fn event(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fa
                 thread: None,
             }));
         }
+        // What old releases said in the agent's name after they had compacted.
+        "agent_message" if body.get("message").str() == Some("Compact task completed") => {
+            facts.push(Fact::Compacted(CompactedBy::Event));
+        }
         "agent_message" => facts.push(Fact::Answer {
             text: door.answer(body.get("message").str().unwrap_or_default()),
             interim: body.get("phase").str() == Some("commentary"),
@@ -324,6 +330,7 @@ fn event(body: Node<'_>, door: Door<'_>, report: &mut Report, facts: &mut Vec<Fa
         }
         "context_compacted" => facts.push(Fact::Compacted(CompactedBy::Event)),
         "entered_review_mode" => facts.push(Fact::ReviewStarted),
+        "exited_review_mode" => facts.push(Fact::ReviewEnded),
         "error" => facts.extend(error_text(body, door).map(Fact::ApiError)),
         "token_count" => facts.push(Fact::Count {
             total: tokens(body.at(&["info", "total_token_usage"])),
@@ -340,7 +347,6 @@ const IGNORED_EVENTS: &[&str] = &[
     "agent_reasoning_raw_content",
     "agent_reasoning_section_break",
     "thread_settings_applied",
-    "exited_review_mode",
     "item_started",
     "exec_command_begin",
     "exec_command_end",

@@ -8,8 +8,11 @@ use regex::Regex;
 /// Names of the tools that a script calls, in order of first mention.
 pub(super) fn tools(script: &str) -> Vec<String> {
     static CALL: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"\btools(?:\.([A-Za-z_]\w{0,99})|\[\s*["']([\w.:-]{1,100})["']\s*\])\s*\("#)
-            .ok()
+        // Letters of other languages would make a hundred copies of their tables.
+        Regex::new(
+            r#"(?-u)\btools(?:\.([A-Za-z_]\w{0,99})|\[\s*["']([\w.:-]{1,100})["']\s*\])\s*\("#,
+        )
+        .ok()
     });
     let mut names: Vec<String> = Vec::new();
     for found in CALL.iter().flat_map(|call| call.captures_iter(script)) {
@@ -127,7 +130,7 @@ fn unicode(letters: &mut std::str::Chars<'_>) -> Option<char> {
 /// `"exit_code":1`.
 pub(super) fn printed_codes(output: &str) -> Vec<i32> {
     static CODE: LazyLock<Option<Regex>> = LazyLock::new(|| {
-        Regex::new(r#"(?m)^(?:exit(?:ed)?(?: (?:code|status))?[ :=]+(-?\d{1,5}))\s*$|"exit_code"\s*:\s*(-?\d{1,5})"#).ok()
+        Regex::new(r#"(?m-u)^(?:exit(?:ed)?(?: (?:code|status))?[ :=]+(-?\d{1,5}))\s*$|"exit_code"\s*:\s*(-?\d{1,5})"#).ok()
     });
     // Most outputs have no such word in them, and that is seen sooner.
     let possible = memchr::memmem::find(output.as_bytes(), b"exit").is_some();

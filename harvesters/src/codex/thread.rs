@@ -118,25 +118,26 @@ impl Thread {
     }
 
     /// A legacy fork repeats its parent's lines after its own head: everything up to the
-    /// last copied line is the parent's.
+    /// last copied line is the parent's. Before heads named the parent, its own head among
+    /// the copies did.
     fn mark_copies(&mut self, threads: &Threads, run: &Run<'_>) {
-        let foreign_head = self.lines.iter().skip(1).rposition(|marked| {
-            marked.line.file == 0
-                && marked.line.facts.iter().any(|fact| {
-                    matches!(fact, Fact::Meta(meta) if meta.id.is_some() && meta.id != self.meta.id)
-                })
-        });
-        let Some(head) = foreign_head
-            .map(|index| index + 1)
-            .filter(|_| self.meta.base.is_none())
-        else {
+        let foreign = |marked: &Marked| {
+            let facts = marked.line.facts.iter().filter(|_| marked.line.file == 0);
+            let ids = facts.filter_map(|fact| match fact {
+                Fact::Meta(meta) => meta.id.clone(),
+                _ => None,
+            });
+            ids.into_iter().find(|id| Some(id) != self.meta.id.as_ref())
+        };
+        let lines = self.lines.iter().enumerate().skip(1);
+        let mut heads = lines.filter_map(|(index, marked)| Some((index, foreign(marked)?)));
+        let Some((first, parent)) = heads.next().filter(|_| self.meta.base.is_none()) else {
             return;
         };
-        let parent = self
-            .meta
-            .forked_from
-            .as_deref()
-            .and_then(|id| threads.get(id))
+        let head = heads.next_back().map_or(first, |(last, _)| last);
+        let parent = self.meta.forked_from.get_or_insert(parent);
+        let parent = threads
+            .get(parent)
             .and_then(|files| Thread::read_aside(&files.files, run));
         let end = match parent {
             Some(parent) => self.copied_from(&parent),
@@ -147,15 +148,28 @@ impl Thread {
         }
     }
 
-    /// The last line that the parent has as well, in a run of copies from the start.
+    /// The last line that the parent has as well, in a run of copies from the start. What
+    /// the parent wrote after the fork may be the same as what the fork did, and is no copy.
     fn copied_from(&self, parent: &Thread) -> usize {
         // Copies may leave a few lines out or add some.
         const MOST_STRANGE: usize = 8;
-        let known: HashSet<u64> = parent
-            .lines
-            .iter()
-            .map(|marked| marked.line.payload)
-            .collect();
+        let start = self.meta.started.or(self.lines[0].line.at);
+        let payloads = |before_fork: bool| -> HashSet<u64> {
+            let known = parent.lines.iter().filter(|marked| {
+                let later = marked
+                    .line
+                    .at
+                    .zip(start)
+                    .is_some_and(|(at, start)| at > start);
+                !(before_fork && later)
+            });
+            known.map(|marked| marked.line.payload).collect()
+        };
+        let known = match payloads(true) {
+            // Times that were changed say nothing.
+            none if none.is_empty() => payloads(false),
+            known => known,
+        };
         let mut last = 0;
         let mut strange = 0;
         for (index, marked) in self.lines.iter().enumerate().skip(1) {
@@ -235,6 +249,7 @@ fn read_file(
         door,
         hashed: true,
         has_head: is_parent,
+        own_id: None,
         ordinals: HashSet::new(),
         told: HashSet::new(),
         lines,
@@ -250,6 +265,7 @@ struct FileReader<'a> {
     /// needs no hashes.
     hashed: bool,
     has_head: bool,
+    own_id: Option<Redacted>,
     /// A repeated ordinal is a repeated line.
     ordinals: HashSet<u64>,
     /// Calls that items told everything of.
@@ -301,9 +317,14 @@ impl Records for FileReader<'_> {
             Fact::Meta(meta) => Some(meta),
             _ => None,
         });
-        if let Some(meta) = head.filter(|_| !self.has_head) {
-            self.has_head = true;
-            self.hashed = meta.forked_from.is_some();
+        match head {
+            Some(meta) if !self.has_head => {
+                self.has_head = true;
+                self.hashed = meta.forked_from.is_some();
+                self.own_id.clone_from(&meta.id);
+            }
+            Some(meta) if meta.id != self.own_id => self.hashed = true,
+            _ => {}
         }
         let ordinals = &mut self.ordinals;
         if line.ordinal.is_none_or(|ordinal| ordinals.insert(ordinal)) {

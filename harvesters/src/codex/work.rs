@@ -7,7 +7,7 @@ use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::redact::Redacted;
 use crate::session::{CallStatus, CommandRun, IncidentKind, ToolCall};
 
-use super::call::{RawCall, RawOutput, Script};
+use super::call::{RawCall, RawOutput};
 use super::fact::{CommandItem, Fact};
 
 use super::script;
@@ -65,12 +65,12 @@ impl Work {
         }
     }
 
-    /// The first working directory that any record names.
     /// Folders that were entered after the first one.
     pub(super) fn later_folders(&self) -> &[Redacted] {
         &self.later_folders
     }
 
+    /// The first working directory that any record names.
     pub(super) fn first_folder(&self) -> Option<&Redacted> {
         self.first_folder.as_ref()
     }
@@ -80,25 +80,25 @@ impl Work {
         self.agents_spawned
     }
 
-    /// Takes a fact about work; false when it is none.
+    /// Takes a fact about work; gives one back that is about something else.
     pub(super) fn take(
         &mut self,
-        fact: &Fact,
+        fact: Fact,
         spot: Spot,
         turn: Option<&str>,
         to: &mut Assembler<'_>,
-    ) -> bool {
+    ) -> Option<Fact> {
         match fact {
             Fact::Meta(meta) => self.enter(meta.cwd.as_ref()),
-            Fact::Cwd(cwd) => self.enter(Some(cwd)),
-            Fact::Turn { cwd, .. } => {
+            Fact::Cwd(cwd) => self.enter(Some(&cwd)),
+            Fact::Turn { ref cwd, .. } => {
                 self.enter(cwd.as_ref());
-                return false;
+                return Some(fact);
             }
-            Fact::Call(call) => self.call(call, spot, turn, to),
-            Fact::Output(output) => self.output(output, spot, turn, to),
-            Fact::Command(item) => self.command(item, spot, turn, to),
-            Fact::Edit { id, paths, ok } => self.edit(id, paths, *ok, spot, turn, to),
+            Fact::Call(call) => self.call(*call, spot, turn, to),
+            Fact::Output(output) => self.output(*output, spot, turn, to),
+            Fact::Command(item) => self.command(*item, spot, turn, to),
+            Fact::Edit { id, paths, ok } => self.edit(id, &paths, ok, spot, turn, to),
             Fact::Tool {
                 id,
                 name,
@@ -107,12 +107,12 @@ impl Work {
                 ok,
             } => {
                 let call = ToolCall {
-                    arguments: arguments.clone(),
-                    ..started_call(id.clone(), name.clone(), spot)
+                    arguments,
+                    ..started_call(id, name, spot)
                 };
                 let result = CallResult {
-                    output: output.clone(),
-                    ..plain_result(if *ok {
+                    output,
+                    ..plain_result(if ok {
                         CallStatus::Ok
                     } else {
                         CallStatus::Failed
@@ -120,9 +120,9 @@ impl Work {
                 };
                 self.told(call, result, spot, turn, to);
             }
-            _ => return false,
+            other => return Some(other),
         }
-        true
+        None
     }
 
     /// Notes the working directory.
@@ -140,7 +140,7 @@ impl Work {
         }
     }
 
-    fn call(&mut self, raw: &RawCall, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
+    fn call(&mut self, raw: RawCall, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
         if !raw.id.is_empty() && to.knows_call(&raw.id) {
             return;
         }
@@ -161,28 +161,29 @@ impl Work {
                 .collect();
             self.patches.insert(raw.id.clone(), paths);
         }
-        if let Some(running) = &raw.writes_to {
-            self.writes.insert(raw.id.clone(), running.clone());
+        if let Some(running) = raw.writes_to {
+            self.writes.insert(raw.id.clone(), running);
         }
+        let (tools, commands) = match raw.script {
+            Some(script) => (script.tools, Some((raw.id.clone(), script.commands))),
+            None => (Vec::new(), None),
+        };
+        let workdir = raw.workdir;
         to.call(
             ToolCall {
-                arguments: raw.arguments.clone(),
-                script_tools: raw
-                    .script
-                    .as_ref()
-                    .map(|script| script.tools.clone())
-                    .unwrap_or_default(),
-                command: raw.command.as_ref().map(|line| CommandRun {
-                    text: line.clone(),
-                    workdir: raw.workdir.clone(),
+                arguments: raw.arguments,
+                script_tools: tools,
+                command: raw.command.map(|text| CommandRun {
+                    text,
+                    workdir,
                     ..CommandRun::default()
                 }),
-                ..started_call(raw.id.clone(), raw.name.clone(), spot)
+                ..started_call(raw.id, raw.name, spot)
             },
             turn,
         );
-        if let Some(script) = &raw.script {
-            self.script_calls(raw, script, spot, turn, to);
+        if let Some((id, commands)) = commands {
+            self.script_calls(id, commands, spot, turn, to);
         }
     }
 
@@ -190,22 +191,21 @@ impl Work {
     /// calls, else only their order is remembered.
     fn script_calls(
         &mut self,
-        raw: &RawCall,
-        script: &Script,
+        script: Redacted,
+        commands: Vec<Redacted>,
         spot: Spot,
         turn: Option<&str>,
         to: &mut Assembler<'_>,
     ) {
         if self.has_command_items {
-            self.script_order
-                .insert(raw.id.clone(), script.commands.clone());
+            self.script_order.insert(script, commands);
         } else {
-            let ids: Vec<Redacted> = (0..script.commands.len())
-                .map(|index| to.door.id(&format!("{}#{index}", raw.id)))
+            let ids: Vec<Redacted> = (0..commands.len())
+                .map(|index| to.door.id(&format!("{script}#{index}")))
                 .collect();
-            for (id, line) in ids.iter().zip(&script.commands) {
+            for (id, text) in ids.iter().zip(commands) {
                 let command = Some(CommandRun {
-                    text: line.clone(),
+                    text,
                     ..CommandRun::default()
                 });
                 to.call(
@@ -216,13 +216,13 @@ impl Work {
                     turn,
                 );
             }
-            self.script_commands.insert(raw.id.clone(), ids);
+            self.script_commands.insert(script, ids);
         }
     }
 
-    fn output(&mut self, raw: &RawOutput, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
+    fn output(&mut self, raw: RawOutput, spot: Spot, turn: Option<&str>, to: &mut Assembler<'_>) {
         if self.settled.contains(&raw.id) {
-            return;
+            return to.add_output(&raw.id, raw.output.part(printed_by));
         }
         if raw.status == CallStatus::Denied {
             to.incident(IncidentKind::Denial, &raw.output, spot);
@@ -236,13 +236,25 @@ impl Work {
                 .clone();
             self.running.insert(running.clone(), owner);
         }
-        self.end_of_running(raw, spot, to);
-        let edits = self.patches.remove(&raw.id).unwrap_or_default();
-        let mut result = result_of(raw);
-        if raw.status == CallStatus::Ok {
-            result.edits = edits;
+        self.end_of_running(&raw, spot, to);
+        let is_spawn = |call: &mut ToolCall| call.name == "spawn_agent";
+        if raw.status == CallStatus::Unknown && to.call_mut(&raw.id).is_some_and(is_spawn) {
+            // This release has no agents to start.
+            self.agents_spawned = self.agents_spawned.saturating_sub(1);
         }
-        self.script_output(raw, spot, turn, &mut result, to);
+        let edits = self.patches.remove(&raw.id).unwrap_or_default();
+        let status = self.script_output(&raw, spot, turn, to);
+        let edits = match raw.status {
+            CallStatus::Ok => edits,
+            _ => Vec::new(),
+        };
+        let result = CallResult {
+            output: raw.output,
+            status,
+            exit_code: raw.exit_code,
+            duration_ms: raw.duration_ms,
+            edits,
+        };
         to.result(&raw.id, result, spot.place);
     }
 
@@ -257,20 +269,25 @@ impl Work {
             return;
         };
         if owner != raw.id && raw.exit_code.is_some() {
-            let result = result_of(raw);
+            let result = CallResult {
+                output: raw.output.clone(),
+                exit_code: raw.exit_code,
+                duration_ms: raw.duration_ms,
+                ..plain_result(raw.status)
+            };
             to.result(&owner, result, spot.place);
         }
     }
 
-    /// What the output of a script says about the tools that it called.
+    /// What the output of a script says about the tools that it called; what became of
+    /// the script itself.
     fn script_output(
         &mut self,
         raw: &RawOutput,
         spot: Spot,
         turn: Option<&str>,
-        result: &mut CallResult,
         to: &mut Assembler<'_>,
-    ) {
+    ) -> CallStatus {
         if let Some(commands) = self
             .script_order
             .remove(&raw.id)
@@ -279,7 +296,7 @@ impl Work {
             to.order_commands(&raw.id, &commands);
         }
         let Some(call) = to.call_mut(&raw.id) else {
-            return;
+            return raw.status;
         };
         if raw.status == CallStatus::Failed {
             call.script_tools.retain(|tool| script::is_built_in(tool));
@@ -293,7 +310,7 @@ impl Work {
             .remove(&raw.id)
             .filter(|commands| !commands.is_empty())
         else {
-            return;
+            return raw.status;
         };
         // One code a command, in order; otherwise nobody can tell which is whose.
         let codes = (raw.printed.len() == commands.len()).then_some(&raw.printed);
@@ -320,15 +337,16 @@ impl Work {
                 spot.place,
             );
         }
-        if raw.status == CallStatus::Interrupted {
+        match raw.status {
             // The command counts as interrupted, not its script as well.
-            result.status = CallStatus::Unknown;
+            CallStatus::Interrupted => CallStatus::Unknown,
+            status => status,
         }
     }
 
     fn command(
         &mut self,
-        item: &CommandItem,
+        item: CommandItem,
         spot: Spot,
         turn: Option<&str>,
         to: &mut Assembler<'_>,
@@ -345,23 +363,23 @@ impl Work {
         if item.status == CallStatus::Denied {
             to.incident(IncidentKind::Denial, &item.output, spot);
         }
-        let call = ToolCall {
+        let edits = self.patches.remove(&item.id).unwrap_or_default();
+        let mut call = ToolCall {
             command: Some(CommandRun {
-                text: item.command.clone(),
-                workdir: item.workdir.clone(),
+                text: item.command,
+                workdir: item.workdir,
                 ..CommandRun::default()
             }),
-            ..started_call(item.id.clone(), Redacted::own("exec_command"), spot)
+            ..started_call(item.id, Redacted::own("exec_command"), spot)
         };
         // A script's own call that an item tells of under the same id ran this command.
-        if let Some(known) = to.call_mut(&item.id)
+        if let Some(known) = to.call_mut(&call.id)
             && known.command.is_none()
         {
-            known.command.clone_from(&call.command);
+            known.command = call.command.take();
         }
-        let edits = self.patches.remove(&item.id).unwrap_or_default();
         let result = CallResult {
-            output: item.output.clone(),
+            output: item.output,
             exit_code: item.exit_code,
             duration_ms: item.duration_ms,
             edits,
@@ -372,7 +390,7 @@ impl Work {
 
     fn edit(
         &mut self,
-        id: &Redacted,
+        id: Redacted,
         paths: &[String],
         ok: bool,
         spot: Spot,
@@ -392,7 +410,7 @@ impl Work {
             })
         };
         self.told(
-            started_call(id.clone(), Redacted::own("apply_patch"), spot),
+            started_call(id, Redacted::own("apply_patch"), spot),
             result,
             spot,
             turn,
@@ -430,18 +448,15 @@ impl Work {
     }
 }
 
+/// What a command printed, without what the program says about it before.
+fn printed_by(output: &str) -> &str {
+    const HEAD: &str = "\nOutput:\n";
+    output.split_once(HEAD).map_or(output, |(_, rest)| rest)
+}
+
 fn plain_result(status: CallStatus) -> CallResult {
     CallResult {
         status,
         ..CallResult::default()
-    }
-}
-
-fn result_of(raw: &RawOutput) -> CallResult {
-    CallResult {
-        output: raw.output.clone(),
-        exit_code: raw.exit_code,
-        duration_ms: raw.duration_ms,
-        ..plain_result(raw.status)
     }
 }

@@ -11,6 +11,20 @@ use crate::session::{
 
 /// Tools that change the file that they name.
 const EDITORS: &[&str] = &["edit", "write", "multiedit"];
+/// Tools that change no file themselves. What a command of the shell changed is its own:
+/// compiled files, logs, caches.
+const NO_EDITORS: &[&str] = &[
+    "bash",
+    "read",
+    "list",
+    "grep",
+    "glob",
+    "webfetch",
+    "todowrite",
+    "todoread",
+    "task",
+    "skill",
+];
 
 /// Tells the assembler what happened.
 pub(super) struct Teller<'a> {
@@ -141,6 +155,7 @@ impl<'a> Teller<'a> {
                     self.assembler
                         .call(started_call(Redacted::EMPTY, name, spot), None);
                 }
+                Some("step-start") => self.last_call = None,
                 Some("patch") => self.patch(part),
                 Some("retry") => {
                     let error = error_text(part.get("error"));
@@ -209,7 +224,9 @@ impl<'a> Teller<'a> {
             ..started_call(id.clone(), door.note(name), spot)
         };
         self.assembler.call(call, None);
-        self.last_call = Some(id.clone());
+        if !NO_EDITORS.contains(&name) {
+            self.last_call = Some(id.clone());
+        }
         let status = match state.get("status").str() {
             Some("completed") => CallStatus::Ok,
             Some("error") => CallStatus::Failed,
@@ -242,8 +259,8 @@ impl<'a> Teller<'a> {
         self.assembler.result(&id, result, spot.place);
     }
 
-    /// Files that a step changed, by whatever means: the last call gets what no editing
-    /// tool named.
+    /// Files that a step changed, by whatever means: its last call that may edit gets what
+    /// no editing tool named.
     fn patch(&mut self, part: Node<'_>) {
         let door = self.assembler.door;
         let Some(id) = self.last_call.clone() else {

@@ -9,11 +9,12 @@
 mod output;
 mod programs;
 mod table;
+mod wrappers;
 
 use serde::{Deserialize, Serialize};
 
 use crate::redact::{Redacted, Redactor};
-use crate::shell::{Join, Step, steps};
+use crate::shell::{Join, Step};
 
 /// What a command verifies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -76,22 +77,25 @@ enum Exit {
 /// lines without their colours are redacted again: what held a secret apart is gone.
 pub(crate) fn judge(
     command: &str,
+    steps: &[Step],
     ended: Ended,
     output: &str,
     redactor: &Redactor,
 ) -> Option<Verification> {
-    let steps = steps(command);
     let (index, program) = steps.iter().enumerate().rev().find_map(|(index, step)| {
         programs::recognise(&step.words).map(|program| (index, program))
     })?;
-    let exit = whose_exit(&steps, index);
+    let exit = whose_exit(steps, index);
+    let printed = printed_code(steps, index, output).filter(|_| exit == Exit::Masked);
     // The shell could not start it: nothing was verified.
-    if exit == Exit::Own && matches!(ended, Ended::Code(126 | 127)) {
+    let unstarted = exit == Exit::Own && matches!(ended, Ended::Code(126 | 127));
+    if unstarted || matches!(printed, Some(126 | 127)) {
         return None;
     }
-    let broken_wrapper = output.contains("ad substitution") && command.contains("PIPESTATUS");
+    let broken_wrapper = command.contains("PIPESTATUS") && output.contains("ad substitution");
     let passed = match (ended, exit) {
         (Ended::No, _) | (_, Exit::Never) => None,
+        (_, Exit::Masked) if printed.is_some() => printed.map(|code| code == 0),
         (Ended::Unknown, _) | (_, Exit::Masked) => output::verdict(output),
         (Ended::Code(_), _) if broken_wrapper => output::verdict(output),
         (Ended::Code(0), _) => Some(true),
@@ -100,6 +104,7 @@ pub(crate) fn judge(
     };
     let failing = if passed == Some(false) {
         output::failing_lines(output)
+            .into_iter()
             .map(|line| redactor.redacted(line))
             .collect()
     } else {
@@ -166,6 +171,30 @@ fn whose_exit(steps: &[Step], index: usize) -> Exit {
         }
     }
     exit
+}
+
+/// The code of a verification that a command after it printed: `pytest; echo "exit: $?"`,
+/// `pytest | tail -3; echo ${PIPESTATUS[0]}`.
+fn printed_code(steps: &[Step], index: usize, output: &str) -> Option<i32> {
+    let end = index
+        + steps[index..]
+            .iter()
+            .position(|step| step.join != Join::Pipe)?;
+    let echo = steps
+        .get(end + 1)
+        .filter(|_| steps[end].join == Join::Then)?;
+    let (program, words) = echo.words.split_first()?;
+    let said = words.join(" ");
+    let mark = if end > index {
+        "${PIPESTATUS[0]}"
+    } else {
+        "$?"
+    };
+    let (before, after) = said.split_once(mark).filter(|_| program == "echo")?;
+    output.lines().rev().find_map(|line| {
+        let code = line.strip_prefix(before)?.strip_suffix(after)?;
+        code.trim().parse().ok()
+    })
 }
 
 /// `exit $?`, `exit ${PIPESTATUS[0]}`, `exit $status`: hands the code on.

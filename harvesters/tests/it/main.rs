@@ -11,4 +11,5 @@ mod fixtures;
 mod generated_corpus;
 mod moving;
 mod order;
+mod releases;
 mod sessions_truth;

@@ -1,127 +1,11 @@
-//! Whether a prompt judges what the agent did before it (session-logs.md, section 11).
-//!
-//! Whole words, the first sentences first. Praise must open the prompt or be all of it:
-//! "thanks" at the end of a request is manners. Complaints are told from tasks by what
-//! they refer to: "it still fails" looks back, "the total is wrong, fix it" is new work.
+//! The words by which people judge work, in English and in other languages. Each is a
+//! pattern for the first sentences of a prompt in lower case.
 
-use std::collections::HashSet;
 use std::sync::LazyLock;
 
 use regex::{Regex, RegexBuilder};
-use serde::{Deserialize, Serialize};
 
-/// Good or bad.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Polarity {
-    /// The work was good.
-    Positive,
-    /// The work was not.
-    #[default]
-    Negative,
-}
-
-/// What came before a prompt.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Before<'a> {
-    /// The person stopped the agent just before.
-    pub(crate) interrupted: bool,
-    /// What the person asked for earlier.
-    pub(crate) asked: Option<&'a Asked>,
-}
-
-/// What a person asked for, to recognise it when it is asked for again.
-#[derive(Debug, Default)]
-pub(crate) struct Asked(HashSet<String>);
-
-impl Asked {
-    /// Notes a prompt.
-    pub(crate) fn add(&mut self, prompt: &str) {
-        self.0.insert(plain(prompt));
-    }
-
-    /// Whether a plain text was asked for before. Short ones are repeated without meaning it.
-    fn has(&self, plain: &str) -> bool {
-        const SHORTEST: usize = 20;
-        plain.len() >= SHORTEST && self.0.contains(plain)
-    }
-}
-
-/// The judgement in a prompt that is not the first of its session.
-pub(crate) fn judge(prompt: &str, before: Before<'_>) -> Option<Polarity> {
-    let text = plain(prompt);
-    if text.is_empty() {
-        return None;
-    }
-    let opening = opening(&text);
-    if matches(&DISAPPROVAL, opening) || matches(&DISAPPROVAL_ABROAD, opening) {
-        return Some(Polarity::Negative);
-    }
-    let praise = matches(&PRAISE, opening) || matches(&PRAISE_ABROAD, opening);
-    if praise {
-        let but = matches(&BUT, &text);
-        return Some(if but {
-            Polarity::Negative
-        } else {
-            Polarity::Positive
-        });
-    }
-    if before.interrupted && !matches(&GO_ON, opening) {
-        return Some(Polarity::Negative);
-    }
-    let again = before.asked.is_some_and(|asked| asked.has(&text));
-    again.then_some(Polarity::Negative)
-}
-
-/// Whether a prompt asks to take the work back.
-pub(crate) fn asks_revert(prompt: &str) -> bool {
-    matches(&REVERT, opening(&plain(prompt)))
-}
-
-/// Whether a prompt only asks for an answer, not for work.
-pub(crate) fn is_question(prompt: &str) -> bool {
-    let text = plain(prompt);
-    if matches(&POLITE, &text) {
-        return false;
-    }
-    let last = text
-        .trim_end_matches(['"', '\'', ')', ' '])
-        .split_inclusive(['.', '!', '?', '\n'])
-        .rfind(|sentence| !sentence.trim().is_empty())
-        .unwrap_or_default();
-    last.trim_end().ends_with(['?', '？']) || !text.contains('?') && matches(&ASKS, &text)
-}
-
-/// Whether an answer shows that a complaint was unfounded.
-pub(crate) fn rebuts(answer: &str) -> bool {
-    matches(&REBUTTAL, opening(&plain(answer)))
-}
-
-/// Lower case, straight quotes, single spaces, without quoted code.
-fn plain(text: &str) -> String {
-    const ENOUGH: usize = 1_000;
-    let text = crate::redact::cut(text.trim(), ENOUGH).to_lowercase();
-    let text = text.replace(['’', '‘', '´'], "'");
-    text.split([' ', '\t', '\r'])
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-/// The first two sentences, or about as much.
-fn opening(text: &str) -> &str {
-    const MOST: usize = 200;
-    let end = text
-        .char_indices()
-        .filter(|(_, letter)| matches!(letter, '!' | '?' | '\n' | '。' | '！'))
-        .nth(1)
-        .map_or(text.len(), |(position, letter)| {
-            position + letter.len_utf8()
-        });
-    crate::redact::cut(&text[..end], MOST)
-}
-
-type Pattern = LazyLock<Option<Regex>>;
+pub(super) type Pattern = LazyLock<Option<Regex>>;
 
 /// Patterns are constants and tested; a broken one would only match nothing.
 fn pattern(parts: &[&str]) -> Option<Regex> {
@@ -131,19 +15,19 @@ fn pattern(parts: &[&str]) -> Option<Regex> {
         .ok()
 }
 
-fn matches(pattern: &Pattern, text: &str) -> bool {
+pub(super) fn matches(pattern: &Pattern, text: &str) -> bool {
     pattern
         .as_ref()
         .is_some_and(|pattern| pattern.is_match(text))
 }
 
 /// Complaints in English.
-static DISAPPROVAL: Pattern = LazyLock::new(|| {
+pub(super) static DISAPPROVAL: Pattern = LazyLock::new(|| {
     pattern(&[
         // No, with what makes it no complaint left out.
         r"^(?:no|nope|nah|noo+|wrong|incorrect|false|bad|ugh|wtf|argh|hm+,? no)(?:[,.!:;]|\s*-|\s*$)(?:\s*(?:$|[^\spnw]|p[^r]|n[^e]|w[^o]|wr))",
         r"^(?:no|nope),? (?:that|this|it|you|don't|do not|not|revert|undo|i|we|the|there|still|stop|keep|leave|use)\b",
-        r"\bstill (?:\w+ ){0,2}?(?:broken|wrong|fail\w*|not|doesn't|does not|don't|do not|isn't|aren't|red|crash\w*|error\w*|the same|there|missing|incorrect|happen\w*|get\w*|see\w*|show\w*|print\w*|have|has|can't|cannot|wont|won't|slow|buggy|no)\b",
+        r"\bstill (?:\w+ ){0,2}?(?:broken|wrong|fail\w*|not|doesn't|does not|don't|do not|isn't|aren't|red|crash\w*|error\w*|the same|there|missing|incorrect|happen\w*|get\w*|see\w*|show\w*|print\w*|have|has|can't|cannot|wont|won't|slow|buggy|off|no)\b",
         r"^(?:but )?(?:it|that|this|they|these|those|you|which|all|everything|nothing) (?:(?:still|also|really|just|now) )?(?:do|does|did|is|are|was|were|has|have|can|could|will|would)(?:n't| not)\b",
         r"^(?:but )?(?:it|that|this|they|these|the (?:fix|change|patch|code|test|tests|build|result|output)) (?:\w+ )?(?:doesn't|don't|didn't|isn't|aren't|wasn't|weren't|won't|can't|does not|do not|did not|is not|are not)\b",
         r"^(?:but )?(?:that's|thats|that is|this is|it's|its|it is|you're|you are|they're|they are|these are) (?:still |also |just |completely |totally |all |so |even |actually |clearly )*(?:not (?:right|correct|what|it|working|fixed|good|enough|done|true|how|the)|wrong|incorrect|broken|worse|bad|terrible|awful|useless|nonsense|false|a mess|unacceptable|failing)\b",
@@ -163,23 +47,34 @@ static DISAPPROVAL: Pattern = LazyLock::new(|| {
         r"\b\d+ (?:\w+ )?(?:are|is) still\b",
         r"\bthat's not (?:it|right|correct|true|what|how)\b",
         r"^(?:try again|redo|do it again|once more)\b",
+        r"^no(?: no)+\b|^no (?:change|luck|difference|effect)\b|^stop \w+ing\b",
+        r"^(?:doesn't|does not|didn't|did not|won't) \w+",
+        r"^(?:it|that|this) (?:just |also |now )?(?:broke|breaks|crashe[sd]|fails|failed|hangs|throws|freezes|stopped working)\b",
+        r"^now [\w./-]+ (?:\w+ )?(?:fails?|breaks?|crashes|hangs)\b|\b(?:is|are) (?:\w+ )?(?:failing|broken|red|empty|missing|gone|wrong) now\b",
+        r"^(?:that's|thats|that is|this is|it's|its) the wrong\b|^(?:(?:that|this|it) )?looks (?:wrong|off|broken|bad|weird)\b",
+        r"^(?:almost|nearly|close|not there yet)\b[^.!?]*\bbut\b",
+        r"\broll (?:that|this|it) back\b|(?:^|[,.] )go back to the (?:old|previous|original|last)\b|^(?:bad|wrong|terrible) (?:idea|approach|direction)\b",
+        r"^you (?:introduced|removed|renamed|only (?:fixed|changed|did|handled|updated))\b|\byou (?:added|wrote|made|changed) (?:is|are|fails?|breaks?|doesn't)\b",
+        r"\b(?:worked|passed|used to work) (?:fine )?before\b|\b(?:fix|change|patch|solution) is (?:incomplete|wrong|incorrect)\b",
+        r"\bthat's (?:way |far |much )?too (?:long|short|slow|verbose|complicated|complex|much|many|big|wordy|vague)\b",
     ])
 });
 
 /// Complaints in other languages.
-static DISAPPROVAL_ABROAD: Pattern = LazyLock::new(|| {
+pub(super) static DISAPPROVAL_ABROAD: Pattern = LazyLock::new(|| {
     pattern(&[
         r"^(?:nein|non|nee|нет)\b[,.! ]",
         r"\b(?:immer noch|noch immer|nach wie vor) (?:\w+ ){0,2}?(?:nicht|falsch|kaputt|rot|fehler\w*|der|die|das|ein\w*|kein\w*|schlägt|schlagen)\b",
         r"\b(?:funktioniert|geht|klappt|läuft|stimmt|passt|hilft) (?:(?:so|immer|noch|leider|aber|auch|das|es) )*nicht\b",
         r"^(?:das|es|dies) ist (?:\w+ )?(?:falsch|kaputt|nicht richtig|schlimmer|verkehrt)\b|^falsch\b|\bmach (?:das|es) (?:wieder )?rückgängig\b|^nicht (?:richtig|ganz|so|gut)\b",
+        r"\b(?:marche|fonctionne|compile) (?:toujours )?(?:pas|plus)\b",
         r"\b(?:ne|n'\w+) (?:marche|fonctionne|compile|passe) (?:toujours )?(?:pas|plus)\b|\btoujours (?:pas|cassé|faux|en échec|la même)\b|\bc'est (?:faux|pas|toujours|cassé|incorrect)\b|\bannule\b|^pas (?:bon|ça|correct)\b",
         r"\bno (?:funciona|sirve|compila|pasa|es correcto|es lo que)\b|\bsigue (?:fallando|sin|roto|igual|mal)\b|\bestá (?:mal|roto)\b|\btodavía (?:no|falla)\b|\bdeshaz\b|^incorrecto\b",
         r"\bnon (?:funziona|va|compila|è corretto|è giusto)\b|\bsbagliato\b|\bancora (?:rotto|sbagliato|non)\b",
         r"\bnão (?:funciona|está|compila|passa)\b|\bainda (?:não|errado|falha|quebrado)\b|\berrado\b",
         r"\bwerkt (?:nog steeds )?niet\b|\bnog steeds (?:niet|fout|kapot|stuk)\b|\bklopt niet\b",
         r"\bfungerar (?:fortfarande )?inte\b|\bvirker (?:stadig )?ikke\b|\bnie działa\b|\bnadal (?:nie|błąd)\b",
-        r"не работает|неправильно|неверно|вс[её] (?:ещ[её]|равно)|опять|отмени|откати|сломал",
+        r"^не то\b|не работает|неправильно|неверно|вс[её] (?:ещ[её]|равно)|опять|отмени|откати|сломал",
         r"不对|不行|错了|还是错|还是不|没有?用|没解决|不正确|有问题|又错|撤销|回滚|不是这样|失败了",
         r"違う|違います|ちがう|間違|まだ(?:動|直|失敗|エラー|だめ|ダメ|赤)|動かない|動きません|直って(?:い)?(?:ない|ません)|ダメ|だめ|元に戻",
         r"안 ?돼|안 ?됩|아직도|틀렸|여전히|되돌려|잘못",
@@ -188,7 +83,7 @@ static DISAPPROVAL_ABROAD: Pattern = LazyLock::new(|| {
 });
 
 /// Praise in English, at the start.
-static PRAISE: Pattern = LazyLock::new(|| {
+pub(super) static PRAISE: Pattern = LazyLock::new(|| {
     pattern(&[
         r"^(?:ok(?:ay)?[,.!]? |oh |wow[,.!]? |yes[,.!]? |yep[,.!]? |yeah[,.!]? |haha[,.!]? |ah[,.!]? )*(?:perfect(?:ly)?|excellent|awesome|amazing|brilliant|fantastic|wonderful|lovely|beautiful|superb|terrific|thanks|thank you|thx|tysm|ty|cheers|well done|kudos|bravo|lgtm|nailed it|you nailed|you rock|hooray|yay|woohoo)\b",
         r"^(?:ok(?:ay)?[,.!]? |oh |wow[,.!]? |yes[,.!]? |yep[,.!]? |yeah[,.!]? |very |really |that's |that is |this is |it's |looks |all |pretty |so )*(?:great|nice|cool|neat|sweet|good|not bad|impressive|exactly|spot on)(?: (?:work|job|stuff|one|catch|fix|find|idea|answer|now|thanks|point|enough|as is))?(?:[.,!:;]|\s*$|\s*-|\s*[👍🎉🙏❤😀😊🙌✅])",
@@ -197,12 +92,15 @@ static PRAISE: Pattern = LazyLock::new(|| {
         r"^(?:all )?looks? (?:good|great|right|fine|perfect|nice|correct|awesome)\b",
         r"\b(?:works now|works (?:perfectly|great|fine|like a charm)|exactly what i (?:wanted|needed|meant|asked)|just what i (?:wanted|needed))\b",
         r"^(?:i )?(?:love|like) (?:it|that|this)\b|^(?:👍|🎉|🙏|❤|💯|✅|🚀|🔥)",
-        r"^correct(?:[.,!]|\s*$)|^(?:that's|that is|you're|you are) (?:correct|right)(?:[.,!]|\s*$)",
+        r"^correct(?:[.,!]|\s*$)|^(?:(?:yes|yep|yeah|ok)[,.!]? )?(?:that's|that is|you're|you are) (?:correct|right|it)(?:[.,!]|\s*$)",
+        r"^(?:that's |this is |it's |much |far |way |a lot )*better(?: now)?(?:[.,!]|\s*$)|^fine[,.!]? thank",
+        r"^(?:all|everything|everything's|it's|tests are|ci is) (?:is |are )?(?:all )?green\b|^(?:all )?(?:the )?tests? (?:all )?(?:now )?pass(?:es|ed)?(?: now)?(?:[.,!]|\s*$)",
+        r"\bdid the trick\b|^confirmed\b",
     ])
 });
 
 /// Praise in other languages, at the start.
-static PRAISE_ABROAD: Pattern = LazyLock::new(|| {
+pub(super) static PRAISE_ABROAD: Pattern = LazyLock::new(|| {
     pattern(&[
         r"^(?:sehr |alles |ja[,.!]? |ok[,.!]? )*(?:danke|vielen dank|perfekt|super|prima|klasse|toll|spitze|wunderbar|genial|gut gemacht|passt|sieht gut aus|funktioniert|klappt|läuft|sehr gut|ausgezeichnet)\b",
         r"^(?:merci|parfait|super|génial|nickel|excellent|bravo|très bien|bien joué|ça marche|c'est (?:bon|parfait|super))\b",
@@ -216,22 +114,22 @@ static PRAISE_ABROAD: Pattern = LazyLock::new(|| {
 });
 
 /// Praise that is taken back.
-static BUT: Pattern = LazyLock::new(|| {
+pub(super) static BUT: Pattern = LazyLock::new(|| {
     pattern(&[
         r"\b(?:but|however|except|although|though|unfortunately|aber|jedoch|leider|mais|cependant|pero|sin embargo|ma|però|mas|porém|maar|но|однако)\b",
         r"但|でも|けど|しかし|하지만|그런데",
     ])
 });
 
-/// Asking to go on after an interruption.
-static GO_ON: Pattern = LazyLock::new(|| {
+/// Asking to go on after an interruption, or asking for nothing any more.
+pub(super) static GO_ON: Pattern = LazyLock::new(|| {
     pattern(&[
-        r"^(?:ok(?:ay)?[,.!]? |sorry[,.!]? |please )*(?:continue|go on|go ahead|carry on|resume|proceed|keep going|weiter|mach weiter|fahr fort|continuez?|continúa|sigue|prosegui|продолж|继续|続け|계속)\b?",
+        r"^(?:ok(?:ay)?[,.!]? |sorry[,.!]? |please )*(?:continue|go on|go ahead|carry on|resume|proceed|keep going|never ?mind|forget it|weiter|mach weiter|fahr fort|continuez?|continúa|sigue|prosegui|продолж|继续|続け|계속)\b?",
     ])
 });
 
 /// Asking to take work back.
-static REVERT: Pattern = LazyLock::new(|| {
+pub(super) static REVERT: Pattern = LazyLock::new(|| {
     pattern(&[
         r"(?:^|[,.;:!-] ?|\bplease |\bjust |\bthen )(?:revert|undo|roll ?back|put (?:it|that|this) back|take (?:it|that|this) back|restore (?:it|that|this|the))\b",
         r"\b(?:revert|undo|roll back) (?:that|this|it|your|all|everything|the (?:change|changes|last|edit|edits|commit))\b",
@@ -239,163 +137,29 @@ static REVERT: Pattern = LazyLock::new(|| {
     ])
 });
 
+/// What begins so wants to know, whatever it says of failures. Thanks to somebody else are
+/// no thanks.
+pub(super) static ASKS_FOR: Pattern =
+    LazyLock::new(|| pattern(&[r"^(?:which|list|show|how many|count) \w|^thanks to \w"]));
+
 /// A request in the form of a question.
-static POLITE: Pattern = LazyLock::new(|| {
+pub(super) static POLITE: Pattern = LazyLock::new(|| {
     pattern(&[
         r"\b(?:can|could|would|will) you\b|\bplease\b|\bkannst du\b|\bkönntest du\b|\bbitte\b|\bpeux-tu\b|\bpouvez-vous\b|\bpuedes\b|\bpodrías\b|\bwhy don't (?:you|we)\b|\bhow about\b",
     ])
 });
 
 /// Words that begin a question.
-static ASKS: Pattern = LazyLock::new(|| {
+pub(super) static ASKS: Pattern = LazyLock::new(|| {
     pattern(&[
         r"^(?:what|which|why|how|where|when|who|whose|is|are|was|were|does|do|did|has|have|should|explain|describe|tell me|was|welche\w*|warum|wieso|wie|wo|wann|wer|erkläre|pourquoi|comment|quel\w*|où|qué|cuál|cómo|por qué|dónde)\b",
     ])
 });
 
 /// An answer that shows a complaint to be unfounded.
-static REBUTTAL: Pattern = LazyLock::new(|| {
+pub(super) static REBUTTAL: Pattern = LazyLock::new(|| {
     pattern(&[
         r"^(?:actually,? |no,? |in fact,? )*(?:it|this|that|they|the \w+) (?:already|in fact) (?:do|does|did|is|are|was|has|have|works?|handles?|passes|covers?)\b",
         r"^(?:this|that|it) (?:is|was) (?:already|expected|intended|by design|intentional)\b",
     ])
 });
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn polarity(text: &str) -> Option<Polarity> {
-        judge(text, Before::default())
-    }
-
-    #[test]
-    fn complaints_look_back() {
-        for text in [
-            "still broken - -5 cents prints 0.05",
-            "they do not. 4 are still failing",
-            "no, revert that, other repos import slugify",
-            "that's not right, it should also collapse underscores",
-            "that’s not right",
-            "no, that is wrong, keep a leading dash",
-            "it doesn't work for '1,5'",
-            "too long. one sentence please",
-            "great, but the button is too small",
-            "I fixed it myself",
-            "you forgot the tests",
-            "No.",
-            "das funktioniert immer noch nicht",
-            "ça ne marche toujours pas",
-            "还是不行",
-            "まだ動かない",
-            "the tests still fail",
-            "same error again",
-            "undo that",
-            "wrong file",
-        ] {
-            let expected = if text == "wrong file" {
-                None
-            } else {
-                Some(Polarity::Negative)
-            };
-            assert_eq!(polarity(text), expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn praise_opens_the_prompt() {
-        for text in [
-            "Perfect, thanks!",
-            "great, works now",
-            "nice, exactly what I wanted",
-            "thank you, looks good",
-            "looks good, thanks",
-            "not bad",
-            "LGTM",
-            "that works",
-            "ah, works. thanks!",
-            "danke, passt",
-            "完美",
-            "ok great!",
-            "👍",
-        ] {
-            assert_eq!(polarity(text), Some(Polarity::Positive), "{text}");
-        }
-    }
-
-    #[test]
-    fn tasks_are_no_feedback() {
-        for text in [
-            "ok fix it",
-            "commit it please",
-            "go ahead and write it with a test",
-            "ok, do it with round",
-            "And how many words?",
-            "format_amount is wrong for negative numbers",
-            "Fix the wrong total in report.py",
-            "look at @ledgerly/report.py and fix it",
-            "also tell me the version of the package",
-            "The README is incorrect about flags, correct it, thanks",
-            "no worries, now add a changelog entry",
-            "add a great landing page",
-            "undo stack: implement it",
-            "Is the error handling correct?",
-            "no need to test it",
-            "make the no-op path faster",
-            "casino, add a new game",
-        ] {
-            let found = polarity(text);
-            let expected = (text == "undo stack: implement it").then_some(Polarity::Negative);
-            assert_eq!(found, expected, "{text}");
-        }
-    }
-
-    #[test]
-    fn what_follows_an_interruption_corrects_unless_it_goes_on() {
-        let before = Before {
-            interrupted: true,
-            asked: None,
-        };
-        assert_eq!(
-            judge("don't sleep, just run the tests", before),
-            Some(Polarity::Negative)
-        );
-        assert_eq!(judge("continue", before), None);
-        assert_eq!(
-            judge("thanks, that is enough", before),
-            Some(Polarity::Positive)
-        );
-    }
-
-    #[test]
-    fn a_repeated_request_is_a_complaint() {
-        let mut asked = Asked::default();
-        asked.add("Please make the tests pass on CI");
-        let before = Before {
-            interrupted: false,
-            asked: Some(&asked),
-        };
-        assert_eq!(
-            judge("please make the tests pass on CI", before),
-            Some(Polarity::Negative)
-        );
-    }
-
-    #[test]
-    fn questions_are_told_from_requests() {
-        for text in [
-            "Why does the cart test fail?",
-            "What is the version of this package?",
-            "how does it work",
-        ] {
-            assert!(is_question(text), "{text}");
-        }
-        for text in [
-            "The tests fail, can you fix it?",
-            "Where is it used? Then fix its dashes.",
-            "Print version.py",
-        ] {
-            assert!(!is_question(text), "{text}");
-        }
-    }
-}
