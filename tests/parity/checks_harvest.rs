@@ -194,7 +194,15 @@ fn programs_write_it(vector: &Vector, expected: &mut Digests, found: &mut Digest
         }
     }
     expected.retain(|session, theirs| {
-        found.contains_key(session) || !said(theirs, "user_prompts").is_empty()
+        let records = records(vector, session);
+        let named = records
+            .iter()
+            .filter(|record| record["cwd"] == theirs["project"]);
+        let named: Vec<&Value> = named.collect();
+        // Where it began is known from a program's records alone.
+        let by_program = !named.is_empty() && named.iter().all(is_marked);
+        let nobody_asked = said(theirs, "user_prompts").is_empty();
+        found.contains_key(session) || !(nobody_asked || by_program)
     });
 }
 

@@ -253,8 +253,11 @@ pub(super) fn tools_called(vector: &Vector, expected: &mut Digests, found: &mut 
             let records = records(vector, theirs["session"].as_str().unwrap_or_default());
             let logged = records.iter().flat_map(texts_within);
             let logged: Vec<String> = logged.map(|text| cleaned(&text)).collect();
-            let called = said(ours, "tools_used");
-            if called.iter().all(|tool| logged.contains(tool)) {
+            let (known, called) = (said(theirs, "tools_used"), said(ours, "tools_used"));
+            if called
+                .iter()
+                .all(|tool| logged.contains(tool) || known.contains(tool))
+            {
                 theirs["tools_used"] = json!(called);
             }
         });

@@ -266,6 +266,8 @@ fn every_deviation_names_a_group_that_is_run() {
 /// The rules of deviations about logs are wide; a reader with an error must not slip through them.
 #[test]
 fn no_deviation_covers_a_wrong_result() {
+    // One in so many may be: a session or a prompt that a reason takes away is not missed.
+    const COVERED_RIGHTLY: usize = 50;
     let deviations = Deviations::load(&own_vectors().join("deviations.toml"));
     let (mut tried, mut covered) = (0, Vec::new());
     for group in harvest::GROUPS {
@@ -283,10 +285,8 @@ fn no_deviation_covers_a_wrong_result() {
             }
         }
     }
-    // Some are right: a session or a prompt that a reason takes away on purpose is not missed.
-    const SHARE_THAT_IS_RIGHT: usize = 50;
     assert!(
-        covered.len() * SHARE_THAT_IS_RIGHT < tried,
+        covered.len() * COVERED_RIGHTLY < tried,
         "{} of {tried} wrong results are covered:\n{}",
         covered.len(),
         covered.join("\n")
