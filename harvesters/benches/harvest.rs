@@ -1,8 +1,8 @@
 //! How fast logs are read. See docs/performance.md, "Reading logs".
 //!
 //! `SKILLOPT_CORPUS` names a folder with `.claude` and `.codex` below it (or `claude` and
-//! `codex`); nothing is generated here. Each row is the best of `SKILLOPT_ROUNDS` rounds
-//! (three unless set). The digest is of all sessions in order: two builds that print
+//! `codex`); nothing is generated here. Each row is the median and the best of
+//! `SKILLOPT_ROUNDS` rounds (three unless set). The digest is of all sessions in order: two builds that print
 //! the same one read the same.
 
 #![expect(
@@ -55,18 +55,20 @@ fn main() {
             if !only.is_empty() && !what.starts_with(&only) {
                 return;
             }
-            let best = (0..rounds)
+            let mut times: Vec<Duration> = (0..rounds.max(1))
                 .map(|_| {
                     let start = Instant::now();
                     run();
                     start.elapsed()
                 })
-                .min()
-                .unwrap_or(Duration::ZERO);
+                .collect();
+            times.sort();
+            let (best, median) = (times[0], times[times.len() / 2]);
             println!(
-                "  {what:<24} {:>8.1} ms {:>8.1} MB/s",
+                "  {what:<14} median {:>8.1} ms {:>8.1} MB/s   best {:>8.1} ms",
+                median.as_secs_f64() * 1e3,
+                bytes as f64 / 1e6 / median.as_secs_f64(),
                 best.as_secs_f64() * 1e3,
-                bytes as f64 / 1e6 / best.as_secs_f64()
             );
         };
         row("bytes", &mut || read_bytes(&files));

@@ -179,7 +179,10 @@ fn trusted(project: &Path) -> Option<String> {
         .get("workspacePath")
         .text()
         .filter(|path| path.starts_with('/') || path.get(1..2) == Some(":"))
-        .map(str::to_owned)
+        .map(|path| match path.trim_end_matches('/') {
+            "" => path.to_owned(),
+            folder => folder.to_owned(),
+        })
 }
 
 /// The name of the folder in which Cursor keeps what belongs to a project: its path with a

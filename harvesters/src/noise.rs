@@ -173,8 +173,8 @@ fn is_instant(session: &Session, prompt: &str) -> bool {
     };
     session.origin == Origin::Unknown
         && prompt.chars().count() < SHORT
-        // One time alone says nothing about how long it took.
-        && started != ended
+        // One time alone says nothing about how long it took, nor do times out of order.
+        && started < ended
         && ended.as_second() - started.as_second() < QUICK_SECONDS
 }
 

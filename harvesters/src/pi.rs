@@ -95,7 +95,12 @@ fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
         run.report.skip(&file.path, SkipReason::Empty, "");
         return None;
     }
-    let live = live(&entries);
+    let header = header.unwrap_or_default();
+    let live = match header.node().get("version").int() {
+        // The first version knows no branches.
+        Some(1) => vec![true; entries.len()],
+        _ => live(&entries),
+    };
     let mut teller = Teller {
         assembler: Assembler::new(door),
         usage: None,
@@ -104,7 +109,6 @@ fn session(file: &Found, run: &mut Run<'_>) -> Option<Session> {
     for (entry, live) in entries.iter().zip(live) {
         teller.tell(entry, live);
     }
-    let header = header.unwrap_or_default();
     let header = header.node();
     let usage = teller.usage;
     let facts = &mut teller.assembler.session;
@@ -155,11 +159,11 @@ fn live(entries: &[Entry]) -> Vec<bool> {
     let mut seen = HashSet::new();
     while let Some(at) = next.filter(|at| seen.insert(*at)) {
         live[at] = true;
-        next = entries[at]
-            .node()
-            .get("parentId")
-            .text()
-            .and_then(|id| by_id.get(id).copied());
+        next = match entries[at].node().get("parentId").text() {
+            // A parent whose line is lost or damaged stood right before.
+            Some(id) => by_id.get(id).copied().or_else(|| at.checked_sub(1)),
+            None => None,
+        };
     }
     live
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cursor;
+use crate::path;
 use crate::redact::Redactor;
 use crate::session::{Agent, Session};
 
@@ -90,8 +91,10 @@ impl ProjectScope {
             (ProjectScope::Under(_), None | Some("")) => false,
             (ProjectScope::Under(folders), Some(project)) => {
                 let real = fs_err::canonicalize(project).ok();
+                let project = spelled(project);
                 folders.iter().any(|folder| {
-                    Path::new(project).starts_with(folder)
+                    let wanted = spelled(&folder.to_string_lossy());
+                    Path::new(&project).starts_with(wanted)
                         || real.as_ref().is_some_and(|real| {
                             real.starts_with(
                                 fs_err::canonicalize(folder).unwrap_or_else(|_| folder.clone()),
@@ -100,5 +103,31 @@ impl ProjectScope {
                 })
             }
         }
+    }
+}
+
+/// An absolute path with `.` and `..` resolved by spelling, so that a folder that is gone is
+/// compared as well. Any other text is left as it is.
+fn spelled(path: &str) -> String {
+    match path.starts_with('/') {
+        true => format!("/{}", path::normal(path).trim_start_matches('/')),
+        false => path.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_compared_as_they_resolve_not_as_they_are_spelled() {
+        let includes = |folder: &str, project: &str| {
+            ProjectScope::Under(vec![folder.into()]).includes(Some(project))
+        };
+        assert!(includes("/gone/proj", "/gone/./proj/../proj/a"));
+        assert!(includes("/gone/proj/../proj", "/gone/proj/a"));
+        assert!(includes("/", "/gone/proj"));
+        assert!(!includes("/gone/proj", "/gone/proj/.."));
+        assert!(!includes("/gone/proj", "/gone/proj2"));
     }
 }

@@ -9,7 +9,11 @@ use std::collections::BTreeMap;
 use regex::Regex;
 use serde_json::{Value, json};
 
+use super::checks::resolved;
 use super::compare::differences;
+use super::logged::{
+    has_odd_times, made_texts, plain, records, says_not_what_it_is, texts_within, within,
+};
 use super::{Vector, noise};
 
 /// Digests by session.
@@ -27,11 +31,14 @@ const REASONS: &[(&str, Reason)] = &[
     ("other_places", other_places),
     ("no_lost_neighbour", no_lost_neighbour),
     ("projects_above", projects_above),
-    ("folders_of_listed", folders_of_listed),
+    ("folders_of_wanted", folders_of_wanted),
     ("unknown_project", unknown_project),
     ("instants", instants),
     ("text_is_text", text_is_text),
     ("real_times", real_times),
+    ("kinds_of_records", kinds_of_records),
+    ("requests_of_any_agent", requests_of_any_agent),
+    ("dropped_later", dropped_later),
     ("whole_texts", whole_texts),
     ("every_answer", every_answer),
     ("query_alone", query_alone),
@@ -125,25 +132,48 @@ fn people_write_it(vector: &Vector, expected: &mut Digests, found: &mut Digests)
             ours["skills_used"] = json!(kept);
         }
     });
-    // A session of nothing else is there for us alone.
+    // A session of nothing else, but for the engine's phrases, is there for us alone.
     found.retain(|session, ours| {
-        expected.contains_key(session) || !said(ours, "user_prompts").iter().all(peoples)
+        let prompts = said(ours, "user_prompts");
+        let nothing_else = prompts
+            .iter()
+            .all(|text| peoples(text) || noise::is_engines(text));
+        expected.contains_key(session) || !(nothing_else && prompts.iter().any(peoples))
     });
 }
 
-/// Weakness 12: what the log marks as a program's is no prompt.
+/// Weakness 12: what the log marks as a program's is no prompt, nor is the agent's own note that it
+/// was interrupted or goes on.
 fn programs_write_it(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
-    if !logs(vector, r#""is(Meta|Sidechain|CompactSummary)": true"#) {
-        return;
-    }
-    each_pair(expected, found, |theirs, ours| {
-        let kept = said(ours, "user_prompts");
+    let flags = ["isMeta", "isSidechain", "isCompactSummary"];
+    let is_marked = |record: &&Value| flags.iter().any(|flag| record[*flag] == true);
+    let notes = ["[Request interrupted", "This session is being continued"];
+    for (session, theirs) in expected.iter_mut() {
+        let records = records(vector, session);
+        let marked: Vec<&Value> = records.iter().filter(is_marked).collect();
+        let texts: Vec<String> = marked
+            .iter()
+            .flat_map(|record| texts_within(record))
+            .collect();
+        let ours = found.get(session);
+        let kept = ours.map_or(Vec::new(), |ours| said(ours, "user_prompts"));
         let mut known = said(theirs, "user_prompts");
-        known.retain(|text| kept.contains(text));
+        known.retain(|text| {
+            let by_program =
+                texts.contains(&plain(text)) || notes.iter().any(|note| text.starts_with(note));
+            kept.contains(text) || !by_program
+        });
         theirs["user_prompts"] = json!(known);
-        if ours["project"] == "" {
-            theirs["project"] = json!("");
+        if let Some(ours) = ours
+            && marked
+                .iter()
+                .any(|record| record["cwd"] == theirs["project"])
+        {
+            theirs["project"] = ours["project"].clone();
         }
+    }
+    expected.retain(|session, theirs| {
+        found.contains_key(session) || !said(theirs, "user_prompts").is_empty()
     });
 }
 
@@ -213,7 +243,8 @@ fn projects_above(vector: &Vector, expected: &mut Digests, found: &mut Digests) 
     }
     expected.retain(|session, theirs| {
         let project = theirs["project"].as_str().unwrap_or_default();
-        let above = invoked.starts_with(&format!("{}/", project.trim_end_matches('/')));
+        let (project, invoked) = (resolved(project), resolved(invoked));
+        let above = project != invoked && invoked.starts_with(&project);
         found.contains_key(session) || !above
     });
     // The last of several folders in the project is as good as the first.
@@ -225,25 +256,27 @@ fn projects_above(vector: &Vector, expected: &mut Digests, found: &mut Digests) 
     });
 }
 
-/// Weakness 16: one rule of scope; a listed project's folders are part of it.
-fn folders_of_listed(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
-    let Some(listed) = option(vector, "scope").as_array() else {
-        return;
+/// Weakness 16: one rule of scope; the folders of a wanted project are part of it.
+fn folders_of_wanted(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
+    let wanted = match option(vector, "scope") {
+        Value::Array(listed) => listed.clone(),
+        scope if *scope == "invoked" => vec![option(vector, "invoked_project").clone()],
+        _ => return,
     };
     found.retain(|session, ours| {
         let project = ours["project"].as_str().unwrap_or_default();
-        let listed = listed.iter().filter_map(Value::as_str);
-        let below = listed.map(|folder| format!("{folder}/"));
-        expected.contains_key(session)
-            || !below.into_iter().any(|folder| project.starts_with(&folder))
+        let wanted = wanted.iter().filter_map(Value::as_str);
+        let mut folders = wanted.map(|folder| format!("{}/", folder.trim_end_matches('/')));
+        expected.contains_key(session) || !folders.any(|folder| project.starts_with(&folder))
     });
 }
 
 /// Weakness 10: a session of an unknown project is one of no project; a folder's name is no path.
-fn unknown_project(_: &Vector, expected: &mut Digests, found: &mut Digests) {
+fn unknown_project(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
+    let is_remote = logs(vector, r#""vscode-remote:"#);
     found.retain(|session, ours| {
         let project = ours["project"].as_str().unwrap_or_default();
-        expected.contains_key(session) || project.starts_with('/')
+        expected.contains_key(session) || project.starts_with('/') && !is_remote
     });
     each_pair(expected, found, |theirs, ours| {
         let project = theirs["project"].as_str().unwrap_or_default();
@@ -286,28 +319,147 @@ fn only_shared(expected: &mut Digests, found: &mut Digests) {
     expected.retain(|session, _| found.contains_key(session));
 }
 
-/// A number where a text belongs is no prompt; a message that is a text itself is one.
+/// A value that is no text is none where a text belongs; a message that is a text itself is one.
 fn text_is_text(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
-    if !logs(vector, r#""(text|message)": ([0-9]+|"x")"#) {
+    let of_session = |session: &str| match vector.input["files"].get(session) {
+        Some(_) => records(vector, session),
+        None => all_records(vector),
+    };
+    for (session, theirs) in expected.iter_mut() {
+        let made = made_texts(&of_session(session));
+        for key in ["user_prompts", "assistant_finals", "tools_used"] {
+            let mut known = said(theirs, key);
+            known.retain(|text| !made.contains(text));
+            theirs[key] = json!(known);
+        }
+        let project = theirs["project"].as_str().unwrap_or_default();
+        if let Some(ours) = found.get(session)
+            && made.contains(project)
+        {
+            theirs["project"] = ours["project"].clone();
+        }
+    }
+    expected.retain(|session, theirs| {
+        found.contains_key(session) || !said(theirs, "user_prompts").is_empty()
+    });
+    for (session, ours) in found.iter_mut() {
+        let records = records(vector, session);
+        let requests = records.iter().flat_map(within);
+        let requests = requests.filter(|value| value.get("agent").is_some());
+        let whole: Vec<String> = requests
+            .filter_map(|request| request["message"].as_str().map(plain))
+            .collect();
+        let known = expected.get(session);
+        let known = known.map_or(Vec::new(), |theirs| said(theirs, "user_prompts"));
+        let mut kept = said(ours, "user_prompts");
+        kept.retain(|text| known.contains(text) || !whole.contains(&plain(text)));
+        ours["user_prompts"] = json!(kept);
+    }
+}
+
+/// The values in the files of a vector that are one JSON document each.
+fn all_records(vector: &Vector) -> Vec<Value> {
+    let files = vector.input["files"].as_object().into_iter().flatten();
+    let files = files.filter_map(|(_, content)| content.as_str());
+    files
+        .filter_map(|content| serde_json::from_str(content).ok())
+        .collect()
+}
+
+/// A time written as a number is one, times out of order span from the first to the last, and one
+/// moment says nothing about how long a session took.
+fn real_times(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
+    let is_odd = |session: &String| has_odd_times(&records(vector, session));
+    found.retain(|session, _| expected.contains_key(session) || !is_odd(session));
+    expected.retain(|session, _| found.contains_key(session) || !is_odd(session));
+}
+
+/// What a record does not say to be, is not made of it: its texts count on neither side.
+fn kinds_of_records(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
+    if !logs(vector, r#""type": "(user|event_msg|response_item)""#) {
         return;
     }
-    let is_number = |text: &String| text.bytes().all(|byte| byte.is_ascii_digit());
-    expected.retain(|session, theirs| {
-        found.contains_key(session) || !said(theirs, "user_prompts").iter().all(is_number)
-    });
+    let texts_of = |session: &str| -> Vec<String> {
+        let records = records(vector, session);
+        let odd = records.iter().filter(|record| says_not_what_it_is(record));
+        odd.flat_map(texts_within).collect()
+    };
     each_pair(expected, found, |theirs, ours| {
-        let known = said(theirs, "user_prompts");
-        let mut kept = said(ours, "user_prompts");
-        kept.retain(|text| known.contains(text) || text != "x");
-        ours["user_prompts"] = json!(kept);
+        let session = theirs["session"].as_str().unwrap_or_default();
+        let project = theirs["project"].as_str().unwrap_or_default();
+        if texts_of(session).contains(&plain(project)) {
+            theirs["project"] = ours["project"].clone();
+        }
+    });
+    for digests in [&mut *expected, &mut *found] {
+        for (session, digest) in digests.iter_mut() {
+            let texts = texts_of(session);
+            for key in ["user_prompts", "assistant_finals", "tools_used"] {
+                let mut kept = said(digest, key);
+                kept.retain(|text| !texts.contains(&plain(text)));
+                digest[key] = json!(kept);
+            }
+        }
+        digests.retain(|_, digest| !said(digest, "user_prompts").is_empty());
+    }
+}
+
+/// A request of the editor's chat counts unless it names another extension, and what was done for
+/// one counts whatever its text looks like.
+fn requests_of_any_agent(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
+    let is_known = |request: &Value| {
+        let extension = &request["agent"]["extensionId"];
+        let name = extension.as_str().or(extension["_lower"].as_str());
+        let name = name.or(extension["value"].as_str());
+        let text = request["message"]["text"].as_str().unwrap_or_default();
+        name.is_some_and(|name| name.eq_ignore_ascii_case("github.copilot-chat"))
+            && !text.trim().is_empty()
+            && !text.trim().starts_with(['<', '/', '['])
+    };
+    for (session, ours) in found.iter_mut() {
+        let records = records(vector, session);
+        let requests = records.iter().flat_map(within);
+        let requests =
+            requests.filter(|value| value.get("agent").is_some() && value.get("message").is_some());
+        let texts: Vec<String> = requests
+            .filter(|request| !is_known(request))
+            .flat_map(texts_within)
+            .collect();
+        let theirs = expected.get(session);
+        for key in ["user_prompts", "tools_used"] {
+            let known = theirs.map_or(Vec::new(), |theirs| said(theirs, key));
+            let mut kept = said(ours, key);
+            kept.retain(|text| known.contains(text) || !texts.contains(&plain(text)));
+            ours[key] = json!(kept);
+        }
+    }
+    found.retain(|session, ours| {
+        expected.contains_key(session) || !said(ours, "user_prompts").is_empty()
     });
 }
 
-/// A time written as a number is one, and times out of order span from the first to the last; the
-/// original then takes a session for an instant one.
-fn real_times(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
-    if logs(vector, r#""timestamp": [0-9]"#) || vector.name.contains("duration") {
-        found.retain(|session, _| expected.contains_key(session));
+/// Converted transcripts are read as another agent's logs next, and what is no prompt there is
+/// dropped then. Ours drops it at once.
+fn dropped_later(vector: &Vector, expected: &mut Digests, found: &mut Digests) {
+    if vector.expected.get("outputs").is_none() && vector.input.get("workspaces").is_none() {
+        return;
+    }
+    let is_dropped = |text: &String| {
+        let few_words = text.split_whitespace().count() <= 3;
+        text.starts_with('<') && text.ends_with('>')
+            || text.starts_with('/') && few_words
+            || ["[Pasted text", "Caveat:", "# /"]
+                .iter()
+                .any(|opening| text.starts_with(opening))
+            || text.contains("<command-")
+    };
+    for digests in [&mut *expected, &mut *found] {
+        for digest in digests.values_mut() {
+            let mut kept = said(digest, "user_prompts");
+            kept.retain(|text| !is_dropped(text));
+            digest["user_prompts"] = json!(kept);
+        }
+        digests.retain(|_, digest| !said(digest, "user_prompts").is_empty());
     }
 }
 

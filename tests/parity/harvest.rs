@@ -17,7 +17,7 @@ use skillopt_harvesters::{Agent, ProjectScope, Redactor, Roots, Session};
 use skillopt_sleep::night::gather::Gatherer;
 
 use super::engine::{text, texts};
-use super::redaction::{differ_by_marks, unmarked};
+use super::redaction::{MARK, differ_by_marks, unmarked};
 use super::{Group, Vector, outcome_group};
 
 pub(super) const GROUPS: &[Group] = &[
@@ -103,7 +103,7 @@ fn converted(expected: &Value) -> Value {
             let records = records.as_array().into_iter().flatten();
             records
                 .filter(|record| record["type"] == role)
-                .map(|record| unmarked(&text(&record["message"], "content")))
+                .map(|record| unmarked(&text(&record["message"], "content")).replace('\0', ""))
                 .filter(|text| text != "[no reply recorded]")
                 .collect()
         };
@@ -194,6 +194,9 @@ fn read(vector: &Vector, agent: Agent) -> Value {
     with_marks_of(&vector.expected, ours)
 }
 
+/// How many letters beside marks do not yet tell one text from another.
+const SHORT: usize = 8;
+
 /// Our digests with the recorded texts where only what is redacted in them differs: the groups of
 /// redaction are about that.
 fn with_marks_of(recorded: &Value, mut ours: Value) -> Value {
@@ -206,11 +209,18 @@ fn with_marks_of(recorded: &Value, mut ours: Value) -> Value {
         for key in ["user_prompts", "assistant_finals"] {
             let said = digest[key].as_array_mut().into_iter().flatten();
             for (index, said) in said.enumerate() {
-                let recorded = same.map(|other| &other[key][index]).and_then(Value::as_str);
-                if let (Some(recorded), Some(ours)) = (recorded, said.as_str())
-                    && differ_by_marks(recorded, ours)
-                {
-                    *said = json!(recorded);
+                let texts = same.and_then(|other| other[key].as_array());
+                let recorded = texts.into_iter().flatten().filter_map(Value::as_str);
+                let Some(ours) = said.as_str() else {
+                    continue;
+                };
+                // Others may be missing before it; a mark alone would stand for any text.
+                let mut recorded = recorded.enumerate().filter(|(place, text)| {
+                    let is_told = |text: &str| text.replace(MARK, "").chars().count() > SHORT;
+                    *place == index || is_told(text) && is_told(ours)
+                });
+                if let Some((_, text)) = recorded.find(|(_, text)| differ_by_marks(text, ours)) {
+                    *said = json!(text);
                 }
             }
         }

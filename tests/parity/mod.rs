@@ -22,6 +22,7 @@ mod deviations;
 mod engine;
 mod engine_state;
 mod harvest;
+mod logged;
 mod noise;
 mod redaction;
 mod reports;

@@ -27,7 +27,7 @@ pub(super) const GROUPS: &[Group] = &[
 ];
 
 /// What stands for either program's mark.
-const MARK: &str = "[X]";
+pub(super) const MARK: &str = "[X]";
 
 /// A text with either program's marks made one.
 pub(super) fn unmarked(text: &str) -> String {
@@ -56,7 +56,10 @@ pub(super) fn differ_by_marks(one: &str, other: &str) -> bool {
         }
         rest.ends_with(last)
     };
-    covers(one, other) || covers(other, one)
+    // Only one of the programs puts quotes around a mark that had none.
+    let bare = |text: &str| text.replace(&format!("\"{MARK}\""), MARK);
+    let (one, other) = (bare(one), bare(other));
+    one == other || covers(&one, &other) || covers(&other, &one)
 }
 
 fn unmarked_value(value: &Value) -> Value {
@@ -157,11 +160,15 @@ fn removed(input: &str, redacted: &str) -> Vec<String> {
     let start = input.strip_prefix(kept[0]);
     let start = start.or_else(|| input.strip_prefix(kept[0].trim_end_matches(quote)));
     let mut rest = start.unwrap_or(input);
-    for part in &kept[1..] {
-        let part = match rest.contains(part) {
-            true => part,
-            false => part.trim_start_matches(quote),
-        };
+    for &part in &kept[1..] {
+        let spellings = [
+            part,
+            part.trim_start_matches(quote),
+            part.trim_end_matches(quote),
+            part.trim_matches(quote),
+        ];
+        let as_given = spellings.into_iter().find(|part| rest.contains(part));
+        let part = as_given.unwrap_or(part);
         let end = match part {
             "" => rest.len(),
             part => rest.find(part).unwrap_or(rest.len()),

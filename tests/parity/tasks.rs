@@ -1,5 +1,7 @@
 //! The groups about files of tasks.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
 use skillopt_sleep::night::split::{DEFAULT_VAL_FRACTION, Fractions};
@@ -53,9 +55,15 @@ fn tasks(vector: &Vector) -> Value {
     };
     let seed = options["seed"].as_i64().unwrap_or(42);
     match tasks_file::read(&path, fractions, seed) {
-        Ok(file) => json!({
-            "tasks": file.tasks, "reviewed": file.reviewed, "warnings": file.warnings.len(),
-        }),
+        Ok(file) => {
+            let warnings = file.warnings.len();
+            let mut read = json!({"tasks": file.tasks, "reviewed": file.reviewed});
+            // Not all records say how many warnings there were.
+            if vector.expected.get("warnings").is_some() {
+                read["warnings"] = json!(warnings);
+            }
+            read
+        }
         Err(error) => json!({"error": error.to_string()}),
     }
 }
@@ -80,10 +88,44 @@ fn recorded(vector: &Vector) -> Value {
     if expected.get("path").is_some() {
         return of_draft(expected["text"].as_str().unwrap_or_default());
     }
+    let mut tasks = expected["tasks"].clone();
     // A judge that is no object is no judge; the original keeps what it never uses.
-    json!({
-        "tasks": expected["tasks"],
-        "reviewed": expected["meta"]["reviewed"] == true,
-        "warnings": expected["warnings"].as_array().map_or(0, Vec::len),
+    for task in tasks.as_array_mut().into_iter().flatten() {
+        if !task["judge"].is_object() {
+            task["judge"] = json!({});
+        }
+    }
+    let mut read = json!({"tasks": tasks, "reviewed": expected["meta"]["reviewed"] == true});
+    if let Some(warnings) = expected.get("warnings") {
+        read["warnings"] = json!(warnings.as_array().map_or(0, Vec::len));
+    }
+    read
+}
+
+/// The conditions of deviations about files of tasks.
+pub(super) fn holds(name: &str, vector: &Vector, ours: &Value) -> Option<bool> {
+    let input = &vector.input;
+    let given = match (input["text"].as_str(), &input["payload"]) {
+        (Some(text), _) => serde_json::from_str(text).unwrap_or_default(),
+        (None, payload) => payload.clone(),
+    };
+    let tasks = given.as_array().or_else(|| given["tasks"].as_array());
+    let tasks: Vec<&Value> = tasks.into_iter().flatten().collect();
+    Some(match name {
+        "split_does_not_exist" => tasks.iter().any(|task| {
+            let known = ["", "train", "val", "test", "replay", "holdout"];
+            task["split"]
+                .as_str()
+                .is_some_and(|split| !known.contains(&split))
+        }),
+        "id_given_twice" => {
+            let ids: HashSet<&str> = tasks
+                .iter()
+                .filter_map(|task| task["id"].as_str())
+                .collect();
+            ids.len() < tasks.len()
+        }
+        "file_is_refused" => ours.get("error").is_some(),
+        _ => return None,
     })
 }
