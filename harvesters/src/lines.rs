@@ -63,7 +63,7 @@ impl<R> Drop for Lines<R> {
 /// the system make so much empty memory takes as long as to read the line.
 static SPARE_LARGE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 /// A buffer beyond this is the one for long lines.
-const LARGE: usize = 8 << 20;
+const LARGE: usize = 2 << 20;
 /// How long the buffer for long lines is made at once. The system gives the memory when it
 /// is written to; to grow a buffer, copying it, would need one and a half times as much.
 const LONGEST: usize = 64 << 20;
