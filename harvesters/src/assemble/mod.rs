@@ -311,6 +311,45 @@ impl<'a> Assembler<'a> {
         }
     }
 
+    /// Whether that command was told of after a call.
+    pub(crate) fn has_command_after(&self, call: &Redacted, line: &Redacted) -> bool {
+        let Some((turn, at)) = self.calls.get(call).copied() else {
+            return false;
+        };
+        let tools = self.turns.get(turn).map(|open| &open.turn.tools[..]);
+        let later = tools
+            .and_then(|tools| tools.get(at + 1..))
+            .unwrap_or_default();
+        later
+            .iter()
+            .any(|call| call.command.as_ref().is_some_and(|run| run.text == *line))
+    }
+
+    /// Puts a command that went on after the script that started it to the script's others.
+    pub(crate) fn move_to_script(&mut self, id: &Redacted, script: &Redacted) {
+        let (Some((turn, from)), Some((other, at))) =
+            (self.calls.get(id).copied(), self.calls.get(script).copied())
+        else {
+            return;
+        };
+        let Some(open) = self
+            .turns
+            .get_mut(turn)
+            .filter(|_| turn == other && at < from)
+        else {
+            return;
+        };
+        let tools = &mut open.turn.tools;
+        let others = tools[at + 1..from]
+            .iter()
+            .take_while(|call| call.command.is_some());
+        let place = at + 1 + others.count();
+        tools[place..=from].rotate_right(1);
+        for (index, call) in tools.iter().enumerate().take(from + 1).skip(place) {
+            self.calls.insert(call.id.clone(), (turn, index));
+        }
+    }
+
     /// The person stopped the agent.
     pub(crate) fn interrupted(&mut self, detail: &Redacted, spot: Spot) {
         if let Some(open) = self.turns.last_mut().filter(|open| !open.closed) {

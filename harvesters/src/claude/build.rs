@@ -207,14 +207,7 @@ fn is_answered(following: &[(&Row, bool)]) -> bool {
 
 /// Whether an older file has this record.
 fn is_inherited(row: &Row, inherited: &HashSet<u64>) -> bool {
-    let message = match &row.kind {
-        RowKind::Assistant(message) => message.id,
-        _ => None,
-    };
-    row.id
-        .into_iter()
-        .chain(message)
-        .any(|id| inherited.contains(&id))
+    row.ids().any(|id| inherited.contains(&id))
 }
 
 /// Tells the assembler what happened, row by row.

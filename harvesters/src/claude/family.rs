@@ -11,7 +11,7 @@ use crate::report::SkipReason;
 use crate::stamp::{FileMemory, HEAD_BYTES, head_hash};
 use crate::walk::Found;
 
-use super::row::key;
+use super::row::{Row, key};
 use super::transcript::Transcript;
 
 /// A conversation and what it shares with older files.
@@ -162,7 +162,9 @@ pub(super) fn relate(mut family: Vec<Transcript>, run: &mut Run<'_>) -> Vec<Rela
             .ids()
             .filter(|id| owned.contains_key(id))
             .collect();
-        let forked_from = transcript.ids().find_map(|id| owned.get(&id).cloned());
+        // Of a fork's fork, the oldest records are the first one's: the last tell the parent.
+        let newest_first = transcript.rows.iter().rev().flat_map(Row::ids);
+        let forked_from = newest_first.filter_map(|id| owned.get(&id)).next().cloned();
         for id in transcript.ids() {
             owned.entry(id).or_insert_with(|| transcript.path.clone());
         }

@@ -24,6 +24,17 @@ pub(super) struct Row {
     pub(super) kind: RowKind,
 }
 
+impl Row {
+    /// The ids by which it can be recognised in another file.
+    pub(super) fn ids(&self) -> impl Iterator<Item = u64> {
+        let message = match &self.kind {
+            RowKind::Assistant(message) => message.id,
+            _ => None,
+        };
+        self.id.into_iter().chain(message)
+    }
+}
+
 /// What a record is.
 pub(super) enum RowKind {
     /// A person's text.

@@ -31,6 +31,8 @@ pub(super) struct Work {
     settled: HashSet<Redacted>,
     /// Literal commands of a script, in its order.
     script_order: HashMap<Redacted, Vec<Redacted>>,
+    /// Commands that had not ended with their script.
+    going_on: HashMap<Redacted, Redacted>,
     /// Literal commands of a script: calls made up for them.
     script_commands: HashMap<Redacted, Vec<Redacted>>,
     /// Commands that go on, by the id that later input is sent to.
@@ -57,6 +59,7 @@ impl Work {
             patches: HashMap::new(),
             settled: HashSet::new(),
             script_order: HashMap::new(),
+            going_on: HashMap::new(),
             script_commands: HashMap::new(),
             running: HashMap::new(),
             writes: HashMap::new(),
@@ -288,12 +291,15 @@ impl Work {
         turn: Option<&str>,
         to: &mut Assembler<'_>,
     ) -> CallStatus {
-        if let Some(commands) = self
-            .script_order
-            .remove(&raw.id)
-            .filter(|commands| commands.len() > 1)
-        {
-            to.order_commands(&raw.id, &commands);
+        if let Some(commands) = self.script_order.remove(&raw.id) {
+            if commands.len() > 1 {
+                to.order_commands(&raw.id, &commands);
+            }
+            let untold = commands
+                .into_iter()
+                .filter(|line| !to.has_command_after(&raw.id, line));
+            self.going_on
+                .extend(untold.map(|line| (line, raw.id.clone())));
         }
         let Some(call) = to.call_mut(&raw.id) else {
             return raw.status;
@@ -385,7 +391,15 @@ impl Work {
             edits,
             ..plain_result(item.status)
         };
+        let script = call
+            .command
+            .as_ref()
+            .and_then(|run| self.going_on.remove(&run.text));
+        let id = call.id.clone();
         self.told(call, result, spot, turn, to);
+        if let Some(script) = script {
+            to.move_to_script(&id, &script);
+        }
     }
 
     fn edit(

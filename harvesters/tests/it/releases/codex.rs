@@ -358,3 +358,51 @@ fn what_an_editor_puts_before_a_request_is_no_part_of_it() {
     let found = home.harvest(Agent::Codex);
     assert_eq!(prompts(&found.sessions[0]), ["fix the rounding"]);
 }
+
+#[test]
+fn a_command_that_went_on_after_its_script_stands_where_it_was_started() {
+    let script = |id: &str, command: &str| {
+        let input = format!("await tools.exec_command({{cmd: \"{command}\"}});");
+        let call = json!({
+            "type": "custom_tool_call", "name": "exec", "call_id": id, "input": input,
+        });
+        ("response_item", call)
+    };
+    let output = |id: &str| {
+        let output = json!({
+            "type": "custom_tool_call_output", "call_id": id,
+            "output": "Script completed\nWall time 0.1 seconds\nOutput:\n",
+        });
+        ("response_item", output)
+    };
+    let ended = |id: &str, command: &str, code: i32| {
+        item(json!({
+            "type": "CommandExecution", "id": id, "status": "completed", "exit_code": code,
+            "command": ["/bin/bash", "-lc", command], "aggregated_output": "",
+        }))
+    };
+    let home = Home::new();
+    plant_codex(
+        &home,
+        &[
+            item(json!({"type": "UserMessage", "content": [text("try it")]})),
+            script("c1", "./serve"),
+            output("c1"),
+            script("c2", "pytest"),
+            ended("e2", "pytest", 0),
+            output("c2"),
+            ended("e1", "./serve", -1),
+        ],
+    );
+    let found = home.harvest(Agent::Codex);
+    let lines: Vec<&str> = found.sessions[0]
+        .commands()
+        .map(|(_, run)| run.text.as_str())
+        .collect();
+    assert_eq!(lines, ["./serve", "pytest"]);
+    let names: Vec<&str> = found.sessions[0]
+        .calls()
+        .map(|call| call.name.as_str())
+        .collect();
+    assert_eq!(names, ["exec", "exec_command", "exec", "exec_command"]);
+}
