@@ -19,8 +19,9 @@ use skillopt_harvesters::{
 
 use crate::store::{HarvestedFiles, SessionRow, Store, StoreError};
 
-/// How many sessions are stored in one transaction.
-const BATCH: usize = 256;
+/// How many sessions are stored in one transaction: so few that the readers do not run out
+/// of room to read ahead meanwhile.
+const BATCH: usize = 32;
 /// How much of the first prompt lists show, in characters.
 const FIRST_PROMPT: usize = 200;
 

@@ -20,12 +20,13 @@ const root = fs.realpathSync(fs.mkdtempSync(path.join(os.tmpdir(), "skillopt-rea
 const home = path.join(root, "home");
 const began = Date.now();
 
-// The programs: package, how its native program is found, and how a prompt is put to it.
+// The programs: package and the release that is run, so that the outcome is this project's doing alone; how its native program is found, and how a prompt is put to it.
 const PROGRAMS = [
     {
         agent: "claude",
         title: "Claude Code",
         package: "@anthropic-ai/claude-code",
+        release: "2.1.332",
         protocol: "messages",
         program: (modules) => [first(`${modules}/@anthropic-ai`, /^claude-code-.*/, "claude"), `${modules}/.bin/claude`],
         ask: (url, prompt, resumed) => ({
@@ -39,6 +40,7 @@ const PROGRAMS = [
         agent: "codex",
         title: "Codex",
         package: "@openai/codex",
+        release: "0.171.0",
         protocol: "responses",
         program: (modules) => [`${modules}/.bin/codex`],
         ask: (url, prompt, resumed) => ({
@@ -111,8 +113,11 @@ function npm(minutes, ...words) {
     return done.stdout.trim();
 }
 
-// Today's release, whatever release npm holds right for this Node.
-const latest = (program) => npm(0.5, "view", `${program.package}@latest`, "version");
+// The release to run. With REAL_RELEASES=latest it is today's, whatever npm holds right for this Node.
+const releaseOf = (program) =>
+    process.env.REAL_RELEASES === "latest"
+        ? npm(0.5, "view", `${program.package}@latest`, "version")
+        : program.release;
 
 function install(program, release) {
     const into = path.join(root, "cli", program.agent);
@@ -260,7 +265,7 @@ async function main() {
     let driven = 0;
     let releases = [];
     try {
-        releases = PROGRAMS.map(latest);
+        releases = PROGRAMS.map(releaseOf);
     } catch (problem) {
         if (!(problem instanceof Skip)) throw problem;
         skipped("the real programs", problem.message);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # The real programs write the logs, and the built skillopt-sleep reads them.
 #
-# Installs today's Claude Code and Codex from npm into a temporary folder, lets each do one scripted
-# job against a model server on the loopback interface, and compares what `harvest` tells with the
-# script. So a release that writes its logs in another way is noticed. See run.mjs.
+# Installs Claude Code and Codex from npm into a temporary folder, lets each do one scripted job
+# against a model server on the loopback interface, and compares what `harvest` tells with the
+# script. See run.mjs.
 #
-#   tests/real/run.sh [SKILLOPT_SLEEP]     default: the debug build
+#   tests/real/run.sh [SKILLOPT_SLEEP]           default: the debug build
+#   REAL_RELEASES=latest tests/real/run.sh       today's releases: do they write their logs in another way?
 #
 # Exit code: 0 as scripted, or skipped (it says so loudly); 1 for any fact that is wrong.
 set -euo pipefail
