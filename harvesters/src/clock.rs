@@ -47,7 +47,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::node::Json;
+    use crate::tape::Json;
 
     fn read(value: serde_json::Value) -> Option<String> {
         time(Json::from(&value).node()).map(|time| time.to_string())

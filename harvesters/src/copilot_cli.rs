@@ -14,12 +14,13 @@ use crate::clock;
 use crate::database::Database;
 use crate::events::Teller;
 use crate::harvest::Run;
-use crate::node::{Json, Node, keep_all};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
+use crate::tape::{Json, keep_all};
 use crate::walk::{self, Found};
 
 /// The file beside a log that tells where the session was.

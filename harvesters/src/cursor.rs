@@ -12,12 +12,13 @@ use std::path::{Path, PathBuf};
 
 use crate::assemble::{Assembler, Spot, started_call};
 use crate::harvest::Run;
-use crate::node::{Json, Node, Scalar, keep_all};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::Redacted;
 use crate::report::SkipReason;
 use crate::session::{Agent, CommandRun, IncidentKind, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
+use crate::tape::{Json, Scalar, keep_all};
 use crate::walk::{self, Found};
 
 /// The file in a project's folder that tells its path.

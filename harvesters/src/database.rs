@@ -15,9 +15,9 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::harvest::Run;
-use crate::node::{Json, Scalar};
 use crate::report::{Report, SkipReason};
 use crate::stamp::FileStamp;
+use crate::tape::{Json, Scalar};
 use crate::walk::Found;
 
 /// A larger database is not copied (4 GiB).

@@ -17,12 +17,13 @@ use crate::assemble::{Assembler, CallResult, Spot, given_call};
 use crate::clock;
 use crate::database::{self, Database};
 use crate::harvest::Run;
-use crate::node::{Json, Node};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::{Door, Redacted};
 use crate::report::SkipReason;
 use crate::session::{Agent, CallStatus, Place, PromptKind, Session, ToolCall};
 use crate::source::{Source, SourceInfo};
+use crate::tape::Json;
 use crate::walk::{self, Found};
 
 /// Tools that run a command line.

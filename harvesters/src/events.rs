@@ -8,12 +8,13 @@ use regex::Regex;
 
 use crate::assemble::{Assembler, CallResult, Spot, given_call};
 use crate::clock;
-use crate::node::{Json, Node};
+use crate::node::Node;
 use crate::redact::{Door, Redacted};
 use crate::report::Report;
 use crate::session::{
     Agent, CallStatus, IncidentKind, Place, PromptKind, Session, SkillTrigger, Usage,
 };
+use crate::tape::Json;
 
 /// Tools that run a command line.
 const SHELLS: &[&str] = &["bash", "powershell", "shell", "run_in_terminal"];

@@ -14,7 +14,7 @@ use std::sync::LazyLock;
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
 use crate::harvest::Run;
-use crate::node::{Json, Node, keep_all};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::Redacted;
 use crate::report::SkipReason;
@@ -22,6 +22,7 @@ use crate::session::{
     Agent, CallStatus, CommandRun, Origin, Place, PromptKind, Session, ToolCall, Usage,
 };
 use crate::source::{Source, SourceInfo};
+use crate::tape::{Json, keep_all};
 use crate::walk::{self, Found};
 use regex::Regex;
 

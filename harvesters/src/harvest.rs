@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use crate::ahead::{self, Ahead, Part};
 use crate::lines::{self, Lines};
-use crate::node::{self, Json, Node, Skip, Tape};
+use crate::node::Node;
 use crate::noise;
 use crate::records;
 use crate::redact::{Door, Redactor, TextLimits};
@@ -17,6 +17,7 @@ use crate::scope::ProjectScope;
 use crate::session::{Agent, Origin, SESSION_FORMAT, Session};
 use crate::source::{Roots, Source, registry};
 use crate::stamp::{FileMemory, FileStamp, HEAD_BYTES, head_hash};
+use crate::tape::{self, Json, Skip, Tape};
 use crate::walk::Found;
 
 /// The text that our own program puts into each of its model calls. A session whose
@@ -175,7 +176,7 @@ pub fn harvest_each(
     }
     run.report.redact(&options.redactor);
     lines::release();
-    node::release();
+    tape::release();
     Account {
         report: run.report,
         files: run.files,

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::node::{Entry, Skip, Span, Tape, number_of};
+use crate::tape::{Entry, Skip, Span, Tape, number_of};
 
 /// Deeper nesting is left to `serde_json`, which ends at 127.
 const DEEPEST: usize = 100;
@@ -281,7 +281,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::node::{Node, View, keep_all};
+    use crate::node::{Node, View};
+    use crate::tape::keep_all;
 
     fn skip_x(parent: &str, key: &str) -> bool {
         key == "x" || parent == "only" && key != "kept"

@@ -78,6 +78,7 @@ pub mod session;
 mod shell;
 mod source;
 mod stamp;
+mod tape;
 mod verify;
 mod walk;
 mod watch;

@@ -10,9 +10,9 @@ use std::io::Read;
 use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::node::Json;
 use crate::records::flaw_of;
 use crate::report::{Findings, Flaw, Repair};
+use crate::tape::Json;
 
 /// One line of a log, without its line feed.
 pub(crate) struct Line<'a> {

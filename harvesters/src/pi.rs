@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use crate::assemble::{Assembler, CallResult, Spot, given_call, started_call};
 use crate::clock;
 use crate::harvest::Run;
-use crate::node::{Json, Node, Skip};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::Redacted;
 use crate::report::SkipReason;
@@ -20,6 +20,7 @@ use crate::session::{
     Agent, CallStatus, IncidentKind, Origin, Place, PromptKind, Session, ToolCall, Usage,
 };
 use crate::source::{Source, SourceInfo};
+use crate::tape::{Json, Skip};
 use crate::walk::{self, Found};
 
 /// Pi's logs.

@@ -8,8 +8,9 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use crate::lines::Line;
-use crate::node::{Json, Node, Skip, Tape};
+use crate::node::Node;
 use crate::report::{Findings, Flaw, Repair, Report};
+use crate::tape::{Json, Skip, Tape};
 
 /// Hands out the records of a line: usually one; several when a line feed was lost. What
 /// is skipped is passed over without being built. The tape is used again for each line.

@@ -5,11 +5,11 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use crate::harvest::Run;
-use crate::node::keep_all;
 use crate::redact::Redacted;
 use crate::report::Report;
 use crate::session::Session;
 use crate::stamp::FileStamp;
+use crate::tape::keep_all;
 use crate::walk::Found;
 
 /// The typed lines. None of them are kept for longer than a harvest.

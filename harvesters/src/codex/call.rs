@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
-use crate::node::{Json, Node, Tape, keep_all};
+use crate::node::Node;
 use crate::redact::{Door, Redacted};
 use crate::session::CallStatus;
+use crate::tape::{Json, Tape, keep_all};
 use regex::Regex;
 
 use super::{content, patch, script};

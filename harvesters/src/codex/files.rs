@@ -7,10 +7,10 @@ use std::path::Path;
 use rayon::prelude::*;
 
 use crate::lines;
-use crate::node::Json;
 use crate::redact::Door;
 use crate::report::{Report, SkipReason};
 use crate::stamp::FileMemory;
+use crate::tape::Json;
 use crate::walk::Found;
 
 /// One rollout file.

@@ -27,12 +27,12 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use crate::harvest::Run;
-use crate::node::keep_all;
 use crate::redact::Redacted;
 use crate::report::{Report, SkipReason};
 use crate::session::Agent;
 use crate::source::{Source, SourceInfo};
 use crate::stamp::FileStamp;
+use crate::tape::keep_all;
 use crate::walk::{self, Found};
 
 use files::Threads;

@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 
 use crate::harvest::{OpenLog, Records, Run};
-use crate::node::{Node, Skip};
+use crate::node::Node;
 use crate::redact::{Door, Redacted};
 use crate::report::Report;
+use crate::tape::Skip;
 
 use super::fact::{Fact, Line, Meta};
 use super::files::{RolloutFile, ThreadFiles, Threads};

@@ -2,11 +2,12 @@
 
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
-use crate::node::{Json, Node};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::{Door, Redacted};
 use crate::report::Report;
 use crate::session::{Agent, CallStatus, CommandRun, Place, PromptKind, Session, ToolCall};
+use crate::tape::Json;
 
 use super::replay::State;
 

@@ -15,12 +15,12 @@ use std::path::{Path, PathBuf};
 
 use crate::events::Teller;
 use crate::harvest::Run;
-use crate::node::{Json, keep_all};
 use crate::noise;
 use crate::redact::Door;
 use crate::report::{Report, SkipReason};
 use crate::session::{Agent, Session};
 use crate::source::{Source, SourceInfo};
+use crate::tape::{Json, keep_all};
 use crate::walk::{self, Found};
 
 use replay::State;

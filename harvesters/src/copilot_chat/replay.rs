@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use crate::node::Json;
+use crate::tape::Json;
 
 /// Members of the state that matter. What is typed and not sent is not among them.
 const WANTED: &[&str] = &[

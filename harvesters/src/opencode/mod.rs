@@ -14,11 +14,12 @@ use std::path::{Path, PathBuf};
 use crate::clock;
 use crate::database::Database;
 use crate::harvest::Run;
-use crate::node::{Json, Node};
+use crate::node::Node;
 use crate::redact::Door;
 use crate::report::SkipReason;
 use crate::session::{Agent, Session};
 use crate::source::{Source, SourceInfo};
+use crate::tape::Json;
 use crate::walk::{self, Found};
 
 use teller::Teller;

@@ -2,12 +2,13 @@
 
 use crate::assemble::{Assembler, CallResult, Spot, started_call};
 use crate::clock;
-use crate::node::{Json, Node};
+use crate::node::Node;
 use crate::noise;
 use crate::redact::{Door, Redacted};
 use crate::session::{
     CallStatus, CommandRun, IncidentKind, Origin, Place, PromptKind, Session, ToolCall,
 };
+use crate::tape::Json;
 
 /// Tools that change the file that they name.
 const EDITORS: &[&str] = &["edit", "write", "multiedit"];
