@@ -2,8 +2,9 @@
 //! out.
 //!
 //! Units of work are begun in order, small ones together, and ended in any; they are taken
-//! in order. So that memory stays bounded, a batch is begun only while what was begun and not taken yet is
-//! little. The thread that takes may be one of the pool: then it works as well while it waits.
+//! in order. So that memory stays bounded, a batch is begun only while what was begun and
+//! not taken yet is little. The thread that takes may be one of the pool: then it works as
+//! well while it waits.
 
 use std::collections::VecDeque;
 use std::ops::ControlFlow;

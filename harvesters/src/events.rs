@@ -300,8 +300,7 @@ fn told_code(output: &str) -> Option<i32> {
     });
     // The sentence is short, and the output before it may be long.
     const TAIL: usize = 200;
-    let from = output.len().saturating_sub(TAIL);
-    let from = (from..=output.len()).find(|at| output.is_char_boundary(*at))?;
+    let from = output.ceil_char_boundary(output.len().saturating_sub(TAIL));
     let found = CODE.as_ref()?.captures(&output[from..])?;
     found.get(1)?.as_str().parse().ok()
 }

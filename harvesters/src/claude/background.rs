@@ -12,11 +12,13 @@ use crate::redact::Redacted;
 #[derive(Default)]
 pub(super) struct Background(HashMap<String, Redacted>);
 
+// The program makes the ids, of ASCII: all languages' letters would be eighty copies of their
+// tables to compile.
 type Pattern = LazyLock<Option<Regex>>;
 static STARTED: Pattern =
-    LazyLock::new(|| Regex::new(r"running in background with ID: ([\w-]{1,80})").ok());
+    LazyLock::new(|| Regex::new(r"(?-u)running in background with ID: ([\w-]{1,80})").ok());
 static ASKED: Pattern =
-    LazyLock::new(|| Regex::new(r#""(?:bash_id|shell_id|task_id)":"([\w-]{1,80})""#).ok());
+    LazyLock::new(|| Regex::new(r#"(?-u)"(?:bash_id|shell_id|task_id)":"([\w-]{1,80})""#).ok());
 static ENDED: Pattern = LazyLock::new(|| Regex::new(r"<exit_code>(-?\d{1,10})</exit_code>").ok());
 
 impl Background {

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use crate::node::Node;
 use crate::redact::{Door, Redacted};
 use crate::session::CallStatus;
-use crate::tape::{Json, Tape, keep_all};
+use crate::tape::{Tape, keep_all};
 use regex::Regex;
 
 use super::{content, patch, script};
@@ -66,10 +66,10 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
         "image_generation_call" => "image_generation",
         other => other,
     });
-    let text = item
-        .get("arguments")
-        .str()
-        .or_else(|| item.get("input").str());
+    let told = [item.get("arguments"), item.get("input")]
+        .into_iter()
+        .find(|node| node.str().is_some());
+    let text = told.and_then(Node::str);
     let mut tape = Tape::default();
     let parsed = text.and_then(|text| tape.read(text, keep_all).ok());
     let arguments = match parsed {
@@ -87,10 +87,7 @@ pub(super) fn call(item: Node<'_>, door: Door<'_>) -> RawCall {
             .or_else(|| item.get("id").text())
             .unwrap_or_default()),
         name: door.note(name),
-        arguments: match text {
-            Some(text) if parsed.is_none() => door.arguments(Json::text(text).node()),
-            _ => door.arguments(arguments),
-        },
+        arguments: door.arguments(told.filter(|_| parsed.is_none()).unwrap_or(arguments)),
         command: line
             .filter(|line| !line.trim_start().starts_with("apply_patch"))
             .map(|line| door.command(&line)),
